@@ -24,6 +24,8 @@ internal/rowtest    bulk internal/bitio internal/rowcodec replication/schema int
 internal/wiretest   bulk internal/bitio internal/rowcodec internal/rowtest replication/schema replication/wire internal/rowschema
 internal/invariants
 internal/racetest
+internal/shorttest
+internal/alloctest
 internal/printable
 internal/policy
 internal/must

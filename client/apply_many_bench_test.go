@@ -219,9 +219,7 @@ func BenchmarkReplicasInTurns(b *testing.B) {
 	}
 	var applying time.Duration
 	turn := func(r *client.Applier) {
-		if err := r.ApplyStructure(message); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(r.ApplyStructure(message))
 		from := time.Now()
 		outcome, err := r.ApplyState(datagram)
 		applying += time.Since(from)

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -29,8 +30,7 @@ func newManyBodies(t testing.TB, around bool) *exactServer {
 		wire.Program{Code: programOf("effect breeze\neverywhere\noutput += (3 * sin(position.z * 0.1 + time), 0, 2 * sin(time))\n")}.Append(nil),
 	}
 	for i, name := range []string{"whirl", "explosion"} {
-		text, ok := field.Shipped(name)
-		require.True(t, ok)
+		text := must.Have(field.Shipped(name))
 		records = append(records, wire.Program{Number: uint8(1 + i), Code: programOf(text)}.Append(nil))
 	}
 	records = append(records, wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1}.Append(nil))
@@ -74,9 +74,7 @@ func benchmarkBodies(b *testing.B, around bool) {
 		tick += 3
 		m.seq++
 		d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: m.seq, Tick: tick, Structure: m.number, Complete: true})
-		if _, err := m.session.ReceiveDatagram(d, 0); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(m.session.ReceiveDatagram(d, 0))
 	}
 	n := m.session.Stats().Replica.Motion
 	require.Zero(b, n.Overruns)
@@ -107,9 +105,7 @@ func BenchmarkBodiesOfMany(b *testing.B) {
 		m := fleets[n%len(fleets)]
 		m.seq++
 		d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: m.seq, Tick: tick, Structure: m.number, Complete: true})
-		if _, err := m.session.ReceiveDatagram(d, 0); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(m.session.ReceiveDatagram(d, 0))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/3, "ns/tick")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/stage"
@@ -330,8 +330,7 @@ func TestComputingInTheLastTick(t *testing.T) {
 	_, at, ok := e.Exact()
 	require.True(t, ok)
 	require.EqualValues(t, uint32(math.MaxUint32), at)
-	_, ok = m.body.At(e, client.Moment{Tick: math.MaxUint32 - 1})
-	require.True(t, ok)
+	must.Have(m.body.At(e, client.Moment{Tick: math.MaxUint32 - 1}))
 }
 
 // If a server makes the client compute endlessly, the bodies stand still. The client asks for
@@ -350,8 +349,7 @@ func TestComputingIsBounded(t *testing.T) {
 	n := m.session.Stats().Replica.Motion
 	require.Equal(t, uint64(1), n.Overruns)
 	require.NotNil(t, m.session.TakeStream(), "a Resync")
-	shown, ok := m.body.Get(m.session.Replica().Entity(h(0, 1)))
-	require.True(t, ok)
+	shown := must.Have(m.body.Get(m.session.Replica().Entity(h(0, 1))))
 	require.InDelta(t, before.Position.Y, shown.Position[1], 1)
 	// The server enters everything again, with effects everywhere.
 	tick := uint32(math.MaxUint32 - 900)
@@ -505,8 +503,7 @@ func TestAtIsComputed(t *testing.T) {
 	}
 	e := m.session.Replica().Entity(h(1, 1))
 	for i, s := range states {
-		got, ok := m.body.At(e, client.Moment{Tick: float64(11 + i)})
-		require.True(t, ok)
+		got := must.Have(m.body.At(e, client.Moment{Tick: float64(11 + i)}))
 		require.Equal(t, array(s.Position), got.Position)
 		require.Equal(t, array(s.Velocity), got.Velocity)
 	}
@@ -520,9 +517,7 @@ func TestAtIsComputed(t *testing.T) {
 
 // A warm step allocates nothing.
 func TestComputingAllocatesNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the audit allocates")
-	}
+	alloctest.SkipAudited(t)
 	for _, around := range []bool{false, true} {
 		m := newManyBodies(t, around)
 		var datagrams [][]byte

@@ -10,16 +10,14 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/world"
 )
 
 // P1: after a complete snapshot of a tick, with all that are linked to it, every exact body in
 // view has the server's bits of that tick, under loss, delay and reordering.
 func TestBodiesAreTheServers(t *testing.T) {
-	ticks := 1200
-	if testing.Short() {
-		ticks = 150
-	}
+	ticks := shorttest.Pick(1200, 150)
 	s := newStorm()
 	for range 50 {
 		s.play()
@@ -178,9 +176,7 @@ func (c *randomChanges) changeEffect() {
 func TestBodiesInChaos(t *testing.T) {
 	racetest.SkipUnchecked(t)
 	seeds := []uint64{137, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19} // 137: a leader dies
-	if testing.Short() {
-		seeds = seeds[:6]
-	}
+	seeds = shorttest.Pick(seeds, seeds[:6])
 	compared, audited := 0, uint64(0)
 	for _, seed := range seeds {
 		c := newRandomChanges(t, seed)

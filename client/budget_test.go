@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -163,8 +164,7 @@ func TestFallsBehindAndCatchesUp(t *testing.T) {
 		behind = at < 10+missed
 		if behind {
 			require.Greater(t, at, uint32(10+missed-exactServerHz))
-			shown, ok := m.body.Get(m.session.Replica().Entity(h(7, 1)))
-			require.True(t, ok)
+			shown := must.Have(m.body.Get(m.session.Replica().Entity(h(7, 1))))
 			require.NotZero(t, shown.Position)
 		}
 		require.Equal(t, every == missed, behind)

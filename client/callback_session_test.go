@@ -151,9 +151,7 @@ func TestCallbackEndsWorldDuringSnapshot(t *testing.T) {
 	require.NoError(t, s.Err())
 	events, h := &client.Events{}, newHandServer(t, s, s)
 	client.OnEvent(events, hits, func(uint32, hit) { h.session.Lost(&wire.Error{Code: wire.EpochMismatch}) })
-	var err error
-	h.session, err = client.NewSession(client.SessionConfig{Schema: s, Events: events})
-	require.NoError(t, err)
+	h.session = must.Get(client.NewSession(client.SessionConfig{Schema: s, Events: events}))
 	require.NoError(t, h.answer(asIs))
 	body := must.Get(rowschema.NewMessage(s.Events()[0].Message).AppendValue(nil, hit{}))
 	header := wire.StateHeader{Seq: 1, Tick: 100, Echo: 1, Events: wire.AppendEvent(nil, wire.Event{Body: body})}
@@ -276,8 +274,7 @@ func TestCallbackEndsWorldDuringWelcome(t *testing.T) {
 	for _, e := range []bulk.Handle{walker, second} {
 		require.Equal(t, wire.Stale, h.session.Resolve(e))
 	}
-	_, welcomed := h.session.Welcome()
-	require.False(t, welcomed)
+	must.Lack(h.session.Welcome())
 	h.session.Reconnect()
 	require.Zero(t, h.hello().Session)
 }

@@ -58,15 +58,13 @@ func TestComputedMotionIsShown(t *testing.T) {
 	rowschema.New(m.schema).Component(0).Quantise(&want, values)
 	require.NotEqual(t, sent, values)
 	require.Equal(t, rowschema.New(m.schema).Format(rowschema.Row{Mask: 1, Values: values}, nil), e.Format())
-	got, ok := body.Get(e)
-	require.True(t, ok)
+	got := must.Have(body.Get(e))
 	rowschema.New(m.schema).Component(0).Restore(values, &want)
 	for i := range 3 {
 		require.Equal(t, float64(want.Position[i]), got.Position[i])
 		require.Equal(t, float64(want.Velocity[i]), got.Velocity[i])
 	}
-	at, ok := body.At(e, client.Moment{Tick: 60})
-	require.True(t, ok)
+	at := must.Have(body.At(e, client.Moment{Tick: 60}))
 	require.Equal(t, got, at)
 
 	require.Zero(t, updates)
@@ -93,8 +91,7 @@ func TestSleepersForgetStates(t *testing.T) {
 	used, _ := m.session.Replica().StateLists()
 	require.Zero(t, used)
 	for i := range uint32(bodies) {
-		_, ok := m.body.At(m.session.Replica().Entity(h(i, 1)), client.Moment{Tick: float64(tick - 20)})
-		require.True(t, ok)
+		must.Have(m.body.At(m.session.Replica().Entity(h(i, 1)), client.Moment{Tick: float64(tick - 20)}))
 	}
 	used, _ = m.session.Replica().StateLists()
 	require.Equal(t, bodies, used)

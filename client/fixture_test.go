@@ -159,8 +159,7 @@ func (p *replicaServer) points(h bulk.Handle) int {
 	if e == nil {
 		return -1
 	}
-	v, ok := p.health.Get(e)
-	require.True(p.t, ok)
+	v := must.Have(p.health.Get(e))
 	return int(v.Points)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -31,8 +32,7 @@ func TestEntityStaysItself(t *testing.T) {
 	require.EqualValues(t, 3, held.Kind())
 	require.EqualValues(t, 101, held.Tick())
 	require.Equal(t, row(8).Values, held.AppendValues(nil))
-	v, ok := p.health.Get(held)
-	require.True(t, ok)
+	v := must.Have(p.health.Get(held))
 	require.EqualValues(t, 8, v.Points)
 }
 

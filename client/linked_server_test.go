@@ -218,7 +218,6 @@ func (s *linkedServer) shown() (x float64, m client.Moment) {
 	m = s.session.Render(s.time())
 	e := s.session.Replica().Entity(walker)
 	require.NotNil(s.t, e)
-	body, ok := s.body.At(e, m)
-	require.True(s.t, ok)
+	body := must.Have(s.body.At(e, m))
 	return float64(body.Position[0]), m
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/stage"
@@ -159,10 +159,8 @@ func (p *ballServer) nearBall(why string) {
 func TestCoPredicted(t *testing.T) {
 	p := newBallServer(t)
 	p.frames(5, still)
-	_, ok := p.balls.State(ballHandle)
-	require.False(t, ok)
-	_, ok = p.balls.At(ballHandle, p.session.Render(p.now))
-	require.False(t, ok)
+	must.Lack(p.balls.State(ballHandle))
+	must.Lack(p.balls.At(ballHandle, p.session.Render(p.now)))
 	p.balls.Set(ballHandle)
 	require.Zero(t, p.balls.Get(ballHandle), "outside of the step function")
 	for range p.balls.All() {
@@ -183,8 +181,7 @@ func TestCoPredicted(t *testing.T) {
 	p.frames(1, right)
 	p.nearBall("kicked by another")
 	require.EqualValues(t, 1, p.play.Stats().Corrected)
-	now, ok := p.balls.At(ballHandle, p.session.Render(p.now))
-	require.True(t, ok)
+	now := must.Have(p.balls.At(ballHandle, p.session.Render(p.now)))
 	require.InDelta(t, drawn.Position[2]+0.1+0.5*(1-0.865), now.Position[2], 0.15, "blended")
 	for range 80 {
 		p.frames(1, right)
@@ -217,10 +214,8 @@ func TestCoPredictedGone(t *testing.T) {
 		again := ballHandle
 		for range 2 {
 			require.Equal(t, gone, p.session.Resolve(ballHandle))
-			_, ok := p.balls.State(ballHandle)
-			require.False(t, ok)
-			_, ok = p.balls.At(ballHandle, p.session.Render(p.now))
-			require.False(t, ok)
+			must.Lack(p.balls.State(ballHandle))
+			must.Lack(p.balls.At(ballHandle, p.session.Render(p.now)))
 			p.balls.Set(ballHandle)
 			p.serve()
 			p.snapshot()
@@ -241,9 +236,8 @@ func TestCoPredictedGone(t *testing.T) {
 		p.balls.Set(ballHandle, again)
 		p.input(right)
 		require.NotZero(t, seen)
-		_, ok := p.balls.State(again)
-		require.True(t, ok)
-		_, ok = p.balls.State(ballHandle)
+		must.Have(p.balls.State(again))
+		_, ok := p.balls.State(ballHandle)
 		require.Equal(t, again == ballHandle, ok)
 	}
 }
@@ -263,8 +257,7 @@ func TestCoPredictedRests(t *testing.T) {
 	}
 	require.True(t, kicked)
 	require.Greater(t, p.state.Position[0], float32(4))
-	b, ok := p.balls.State(ballHandle)
-	require.True(t, ok)
+	b := must.Have(p.balls.State(ballHandle))
 	require.Equal(t, rest.Position, b.Position)
 	require.Zero(t, b.Touched)
 }
@@ -292,16 +285,14 @@ func TestCoPredictedIsBlendedInAndOut(t *testing.T) {
 	p := newBallServer(t)
 	shown := must.Get(client.ComponentOf[ball](p.schema, "ball"))
 	past := func(m client.Moment) float32 {
-		b, ok := shown.At(p.session.Replica().Entity(ballHandle), m)
-		require.True(t, ok)
+		b := must.Have(shown.At(p.session.Replica().Entity(ballHandle), m))
 		return b.Position[0]
 	}
 	p.ball.Velocity[0] = 20
 	p.frames(20, still)
 	m := p.session.Render(p.now)
 	p.balls.Set(ballHandle)
-	b, ok := p.balls.At(ballHandle, m)
-	require.True(t, ok)
+	b := must.Have(p.balls.At(ballHandle, m))
 	require.InDelta(t, past(m), b.Position[0], 1.0/256, "as it was drawn before")
 	newest, _ := p.balls.State(ballHandle)
 	require.Greater(t, newest.Position[0]-b.Position[0], float32(0.5))
@@ -316,20 +307,16 @@ func TestCoPredictedIsBlendedInAndOut(t *testing.T) {
 	require.InDelta(t, newest.Position[0], b.Position[0], 0.2)
 
 	p.balls.Set()
-	_, ok = p.balls.State(ballHandle)
-	require.False(t, ok)
-	b, ok = p.balls.At(ballHandle, p.session.Render(p.now))
-	require.True(t, ok)
+	must.Lack(p.balls.State(ballHandle))
+	b = must.Have(p.balls.At(ballHandle, p.session.Render(p.now)))
 	require.InDelta(t, last, b.Position[0], 0.01, "as it was drawn before")
 	for range 57 {
 		p.frames(1, still)
-		b, ok = p.balls.At(ballHandle, p.session.Render(p.now))
-		require.True(t, ok)
+		b = must.Have(p.balls.At(ballHandle, p.session.Render(p.now)))
 	}
 	require.InDelta(t, past(p.session.Render(p.now)), b.Position[0], 0.01)
 	p.frames(1, still)
-	_, ok = p.balls.At(ballHandle, p.session.Render(p.now))
-	require.False(t, ok)
+	must.Lack(p.balls.At(ballHandle, p.session.Render(p.now)))
 }
 
 // A step function that panics on a co-predicted entity ends the prediction, not the session.
@@ -347,10 +334,8 @@ func TestCoPredictedPanics(t *testing.T) {
 	p.input(right)
 	require.ErrorIs(t, p.play.Err(), why)
 	p.balls.Set(ballHandle)
-	_, ok := p.balls.State(ballHandle)
-	require.False(t, ok)
-	_, ok = p.balls.At(ballHandle, p.session.Render(p.now))
-	require.False(t, ok)
+	must.Lack(p.balls.State(ballHandle))
+	must.Lack(p.balls.At(ballHandle, p.session.Render(p.now)))
 	p.serve()
 	p.snapshot()
 	p.deliver(p.ballDatagram())
@@ -451,12 +436,7 @@ func TestCoPredictedAllocatesNothing(t *testing.T) {
 		p.balls.State(ballHandle)
 		client.Recorrect(p.play)
 	}
-	for range 30 {
-		frame()
-	}
-	if allocated := testing.AllocsPerRun(measuredFrames, frame); !invariants.Enabled {
-		require.Zero(t, allocated)
-	}
+	alloctest.RequireNone(t, 30, measuredFrames, frame)
 	require.Zero(t, p.play.Stats().Stalled)
 }
 
@@ -470,8 +450,7 @@ func BenchmarkReplayCoPredicted(b *testing.B) {
 		p.now += time.Second / stepHz
 		p.input(right)
 	}
-	_, ok := p.balls.State(ballHandle)
-	require.True(b, ok)
+	must.Have(p.balls.State(ballHandle))
 	require.EqualValues(b, 30, p.play.Stats().Predicted-p.play.Stats().Confirmed)
 	b.ReportAllocs()
 	for b.Loop() {

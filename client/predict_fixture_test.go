@@ -211,15 +211,13 @@ func (f *predictionServer) serve() {
 // drawn renders a picture.
 func (f *predictionServer) drawn() runner {
 	f.t.Helper()
-	r, ok := f.play.At(f.session.Render(f.now))
-	require.True(f.t, ok)
+	r := must.Have(f.play.At(f.session.Render(f.now)))
 	return r
 }
 
 func (f *predictionServer) predicted() runner {
 	f.t.Helper()
-	r, ok := f.play.State()
-	require.True(f.t, ok)
+	r := must.Have(f.play.State())
 	return r
 }
 

@@ -22,12 +22,7 @@ func TestOnceBeforeAnOutage(t *testing.T) {
 	for _, arrives := range []bool{false, true} {
 		for _, outage := range []int{1, predictionLead, 10, 300} {
 			f := newPredictionServer(t, client.PredictConfig{})
-			f.step = func(tick uint32, r *runner, in lever) {
-				r.step(in)
-				if in.Jump {
-					f.play.Once(tick, 7)
-				}
-			}
+			f.beginOnceAtJumps()
 			f.frames(10, still)
 			at := f.input(lever{Jump: true})
 			if !arrives {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -24,12 +25,8 @@ type tiller struct {
 // At every tick rate and on every link up to two seconds, a player who holds the stick moves in
 // every picture, and no input waits for the server.
 func TestPredictionAtAnyRate(t *testing.T) {
-	rates, trips := []int{60, 128, 240, 500, 1000}, []int{60, 300, 900, 1500, 1900}
-	if testing.Short() {
-		rates, trips = []int{60, 500, 1000}, []int{300, 1900}
-	}
-	for _, hz := range rates {
-		for _, trip := range trips {
+	for _, hz := range shorttest.Pick([]int{60, 128, 240, 500, 1000}, []int{60, 500, 1000}) {
+		for _, trip := range shorttest.Pick([]int{60, 300, 900, 1500, 1900}, []int{300, 1900}) {
 			t.Run(fmt.Sprintf("%d ticks a second, round trip %d ms", hz, trip), func(t *testing.T) {
 				link := rig.Link{Delay: time.Duration(trip) * time.Millisecond / 2, Jitter: 5 * time.Millisecond}
 				stats := steerOver(t, hz, link)
@@ -83,8 +80,7 @@ func steerOver(t *testing.T, hz int, link rig.Link) client.PredictionStats {
 		if err := c.Update(); err != nil || r.Now() < 10*time.Second {
 			return err
 		}
-		b, ok := own.At(c.Render())
-		require.True(t, ok)
+		b := must.Have(own.At(c.Render()))
 		at := float64(b.Position[0])
 		if drawn > 0 && !turned {
 			require.Greater(t, math.Abs(at-last), 0.1*speed/frames, "frame %d stands still", frame)

@@ -176,8 +176,7 @@ func TestPredictionOverLoss(t *testing.T) {
 			confirmed := map[uint32]uint32{} // newest confirmed tick then
 			replaced := 0
 			k.frame = func() {
-				now, ok := k.play.State()
-				require.True(t, ok)
+				now := must.Have(k.play.State())
 				stats := k.play.Stats()
 				want := k.prior
 				for tick := k.priorTick + 1; tick <= stats.Predicted; tick++ {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -337,15 +337,20 @@ func TestOnce(t *testing.T) {
 	require.False(t, f.play.Once(at, 99), "outside step")
 }
 
-// If the server missed an input, the effects of that input are undone.
-func TestOnceOfMissedInput(t *testing.T) {
-	f := newPredictionServer(t, client.PredictConfig{})
+// beginOnceAtJumps makes each jump begin effect 7.
+func (f *predictionServer) beginOnceAtJumps() {
 	f.step = func(tick uint32, r *runner, in lever) {
 		r.step(in)
 		if in.Jump {
 			f.play.Once(tick, 7)
 		}
 	}
+}
+
+// If the server missed an input, the effects of that input are undone.
+func TestOnceOfMissedInput(t *testing.T) {
+	f := newPredictionServer(t, client.PredictConfig{})
+	f.beginOnceAtJumps()
 	f.frames(10, still)
 	at := f.input(lever{Jump: true})
 	delete(f.inputs, at)
@@ -478,10 +483,8 @@ func TestStepPanics(t *testing.T) {
 		require.Contains(t, failed.Step, "newPredictionServer")
 		require.Contains(t, failed.Error(), failed.Step)
 		require.Contains(t, string(failed.Stack), "TestStepPanics")
-		_, ok := f.play.State()
-		require.False(t, ok)
-		_, ok = f.play.At(f.session.Render(f.now))
-		require.False(t, ok)
+		must.Lack(f.play.State())
+		must.Lack(f.play.At(f.session.Render(f.now)))
 		require.Len(t, f.undone, int(at-confirmed), "its effects are undone")
 		for range 10 {
 			f.frames1(still)
@@ -561,13 +564,11 @@ func TestPredictComponents(t *testing.T) {
 	for range 10 {
 		f.frames1(right)
 	}
-	got, ok := both.State()
-	require.True(t, ok)
+	got := must.Have(both.State())
 	nearRunner(t, f.ahead(both.Stats().Predicted), got.Runner, "runs")
 	require.Equal(t, int(both.Stats().Predicted)-int(f.entered), got.Calls, "what is not replicated stays")
 	require.Equal(t, got.Calls, got.hidden)
-	drawn, ok := both.At(session.Render(f.now))
-	require.True(t, ok)
+	drawn := must.Have(both.At(session.Render(f.now)))
 	require.InDelta(t, got.Runner.Position[0], drawn.Runner.Position[0], 0.11)
 }
 
@@ -594,8 +595,7 @@ func TestPredictsUnservedFromItsDefault(t *testing.T) {
 	for range 5 {
 		f.frames1(right)
 	}
-	got, ok := play.State()
-	require.True(t, ok)
+	got := must.Have(play.State())
 	steps := play.Stats().Predicted - f.entered
 	require.Equal(t, stamina{uint8(100 - steps), "fresh"}, got.Stamina)
 }
@@ -696,8 +696,7 @@ func TestControlMovesPrediction(t *testing.T) {
 	nearRunner(t, f.ahead(f.play.Stats().Predicted), f.predicted(), "the other")
 	require.Zero(t, f.play.Stats().Corrected)
 	f.control(0)
-	_, ok = f.play.State()
-	require.False(t, ok)
+	must.Lack(f.play.State())
 }
 
 // An entity that left view or died is not predicted, and one that enters is, from there on.
@@ -706,16 +705,13 @@ func TestHiddenIsNotPredicted(t *testing.T) {
 		f := newPredictionServer(t, client.PredictConfig{})
 		f.frames(10, right)
 		f.record(end)
-		_, ok := f.play.State()
-		require.False(t, ok)
-		_, ok = f.play.At(f.session.Render(f.now))
-		require.False(t, ok)
+		must.Lack(f.play.State())
+		must.Lack(f.play.At(f.session.Render(f.now)))
 		for range 10 {
 			f.serve()
 			f.deliver(f.datagram(false))
 			f.input(right)
-			_, ok = f.play.State()
-			require.False(t, ok)
+			must.Lack(f.play.State())
 		}
 		if end.Op == wire.OpDestroy {
 			continue
@@ -737,12 +733,10 @@ func TestOnlyOwnedIsPredicted(t *testing.T) {
 	f.frames(2, right)
 	f.owned = false
 	f.enter(player)
-	_, ok := f.play.State()
-	require.False(t, ok)
+	must.Lack(f.play.State())
 	f.owned = true
 	f.enter(player)
-	_, ok = f.play.State()
-	require.True(t, ok)
+	must.Have(f.play.State())
 }
 
 // While the connection is lost, the prediction stands still. After the session has resumed, the
@@ -792,8 +786,7 @@ func TestPredictionInANewSession(t *testing.T) {
 		f.state.Position[2] = 1
 		clear(f.inputs)
 		f.stream(wire.TypeWelcome, f.welcome.Append(nil))
-		_, ok := f.play.State()
-		require.False(t, ok)
+		must.Lack(f.play.State())
 		f.show()
 		require.InDelta(t, 1, f.drawn().Position[2], 0.01)
 		for range 30 {
@@ -842,9 +835,7 @@ func TestPredictionAllocatesNothing(t *testing.T) {
 		frame()
 	}
 	before := f.play.Stats().Replayed
-	if allocated := testing.AllocsPerRun(measuredFrames, frame); !invariants.Enabled {
-		require.Zero(t, allocated)
-	}
+	alloctest.RequireNone(t, 0, measuredFrames, frame)
 	require.GreaterOrEqual(t, f.play.Stats().Replayed-before, uint64(30*measuredFrames))
 	require.Zero(t, f.play.Stats().Stalled)
 }
@@ -877,8 +868,7 @@ func TestPredictionAtTheLastTicks(t *testing.T) {
 		f.snapshot()
 		f.input(right)
 		f.input(right)
-		_, ok := f.play.State()
-		require.False(t, ok)
+		must.Lack(f.play.State())
 	}
 }
 

@@ -48,10 +48,8 @@ func newProvisionalServer(t testing.TB) *provisionalServer {
 // newProvisionalServerOf returns a server of the schema served, and a client that declares another.
 func newProvisionalServerOf(t testing.TB, served, declared *schema.Schema) *provisionalServer {
 	g := &provisionalServer{t: t, schema: served}
-	var err error
 	g.Session = must.Get(client.NewSession(client.SessionConfig{Schema: declared}))
-	_, err = g.Provisional()
-	require.ErrorIs(t, err, client.ErrNotJoined)
+	require.ErrorIs(t, must.Fail(g.Provisional()), client.ErrNotJoined)
 	g.welcome(func(w *wire.Welcome) { w.SchemaText = served.Text() })
 	return g
 }
@@ -345,8 +343,7 @@ func TestProvisionalMisuse(t *testing.T) {
 	g.want("refused", wire.Stale, c)
 	g.want("not touched", wire.Provisional, a, b, d)
 	g.Lost(errors.New("the cat"))
-	_, err := g.DoValue(0, volley{g.take(), 0})
-	require.ErrorIs(t, err, client.ErrNotJoined)
+	require.ErrorIs(t, must.Fail(g.DoValue(0, volley{g.take(), 0})), client.ErrNotJoined)
 }
 
 // The number of unanswered handles is bounded, and so are those remembered. A forgotten one

@@ -85,8 +85,7 @@ func TestEntityOutlivesReentering(t *testing.T) {
 	e := p.replica.Entity(h(5, 1))
 	p.send(p.enter(h(5, 1), 9))
 	points := func() int {
-		v, ok := p.health.Get(e)
-		require.True(t, ok)
+		v := must.Have(p.health.Get(e))
 		return int(v.Points)
 	}
 	require.Equal(t, 9, points())

@@ -114,8 +114,7 @@ func TestTextsOfEnter(t *testing.T) {
 		c.enter(h(2, 3), hasBadge, false, "Bob", "not sent", "axe", ""),
 		c.enter(h(3, 3), 0, true),
 	)
-	v, ok := c.badge.Get(c.replica.Entity(h(1, 3)))
-	require.True(t, ok)
+	v := must.Have(c.badge.Get(c.replica.Entity(h(1, 3))))
 	require.Equal(t, badge{5, "Ada", "secret", []byte{0, 255}}, v)
 	v, _ = c.badge.At(c.replica.Entity(h(2, 3)), client.Moment{Tick: 1})
 	require.Equal(t, badge{Level: 5, Name: "Bob", Items: []byte("axe")}, v)
@@ -124,8 +123,7 @@ func TestTextsOfEnter(t *testing.T) {
 	require.Equal(t, "axe", string(v.Items), "a caller cannot write into the replica")
 	n, _ := c.note.Get(c.replica.Entity(h(1, 3)))
 	require.Equal(t, "hello", n.Text)
-	_, ok = c.note.Get(c.replica.Entity(h(2, 3)))
-	require.False(t, ok)
+	must.Lack(c.note.Get(c.replica.Entity(h(2, 3))))
 	require.Equal(t, []string{"Bob", "", "axe", ""}, c.texts(h(2, 3)))
 	shown := map[bulk.Handle]string{}
 	for _, h := range []bulk.Handle{h(1, 3), h(2, 3), h(3, 3)} {

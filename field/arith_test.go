@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 func requireFMA(t *testing.T, a, b, c float32) {
@@ -59,11 +61,7 @@ func TestFMASubnormal(t *testing.T) {
 
 func TestFMARandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	n := 1_000_000
-	if testing.Short() {
-		n = 30_000
-	}
-	for range n {
+	for range shorttest.Pick(1_000_000, 30_000) {
 		a, b, c := math.Float32frombits(r.Uint32()), math.Float32frombits(r.Uint32()), math.Float32frombits(r.Uint32())
 		if r.IntN(2) == 0 { // few bits and close exponents, to provoke ties and cancellation
 			a, b, c = float32(r.IntN(4096)-2048), float32(r.IntN(4096)-2048)/4096, float32(r.IntN(1<<24))*float32(math.Exp2(float64(r.IntN(40)-30)))

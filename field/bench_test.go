@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // sameBits is the explosion in Go with the machine's arithmetic: a program's cost
@@ -76,9 +78,7 @@ func BenchmarkCompile(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Compile(texts[name]); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(Compile(texts[name]))
 			}
 		})
 	}
@@ -92,10 +92,7 @@ func BenchmarkShipped(b *testing.B) {
 	scratch := make([]float32, MaxScratch)
 	for _, name := range ShippedNames() {
 		text, _ := Shipped(name)
-		p, err := Compile(text)
-		if err != nil {
-			b.Fatal(err)
-		}
+		p := must.Get(Compile(text))
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // thirtyLines is an effect of typical size.
@@ -43,18 +44,13 @@ output.z = add output.z, wave
 func BenchmarkCompileThirty(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Compile(thirtyLines); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(Compile(thirtyLines))
 	}
 }
 
 // BenchmarkBind measures binding, which Load does too.
 func BenchmarkBind(b *testing.B) {
-	p, err := Compile(thirtyLines)
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := must.Get(Compile(thirtyLines))
 	b.ReportAllocs()
 	for b.Loop() {
 		p.bind(cpu.Chosen())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/internal/cpu"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 // The corpus is a set of random programs and adversarial points, with the bits that every
@@ -239,10 +240,7 @@ func TestCorpus(t *testing.T) {
 		writeCorpus(t)
 	}
 	_, golden := corpusGolden(t)
-	programs := corpusPrograms
-	if testing.Short() {
-		programs /= 10
-	}
+	programs := shorttest.Pick(corpusPrograms, corpusPrograms/10)
 	for number, want := range golden[:programs] {
 		c := newCorpusCase(t, number)
 		for k := cpu.Go; k <= cpu.Best(); k++ {

@@ -36,7 +36,6 @@ func TestExplain(t *testing.T) {
 	require.Contains(t, crowd, "values, some computed again, because registers are short\nv0 = floor position.x\n")
 	for _, text := range []string{"output += ", "output += 5", "let a = 1", "output += (1, 2, 3) * falloff(position)"} {
 		_, want := Compile(text)
-		_, err := Explain(text)
-		require.EqualError(t, err, want.Error())
+		require.EqualError(t, must.Fail(Explain(text)), want.Error())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 func fuzzPoints() Planes { return randomPoints(rand.New(rand.NewPCG(8, 9)), 67) }
@@ -137,10 +138,7 @@ func isLiteral(p *Program) bool {
 
 // TestMutations is FuzzLoad on nearly valid programs.
 func TestMutations(t *testing.T) {
-	programs, mutations := 100, 300
-	if testing.Short() {
-		programs = 12
-	}
+	programs, mutations := shorttest.Pick(100, 12), 300
 	points, accepted, literal := fuzzPoints(), 0, 0
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))

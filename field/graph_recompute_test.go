@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 // crowded returns a text that uses many values again later.
@@ -38,10 +40,7 @@ func crowded(r *rand.Rand) string {
 
 // TestRecomputed: programs short of registers keep their meaning and F6.
 func TestRecomputed(t *testing.T) {
-	programs, short := 300, 0
-	if testing.Short() {
-		programs = 60
-	}
+	programs, short := shorttest.Pick(300, 60), 0
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 31))
 		source := crowded(r)

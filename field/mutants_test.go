@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/internal/cpu"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 var mutantsFlag = flag.Int("mutants", 100_000, "how many mutated programs TestMutants makes")
@@ -183,10 +184,7 @@ func mutate(d *splitMix, good *Program) []byte {
 // path and give equal results, and each rejection has a reason.
 func TestMutants(t *testing.T) {
 	racetest.SkipSequential(t)
-	mutants := *mutantsFlag
-	if testing.Short() {
-		mutants /= 10
-	}
+	mutants := shorttest.Pick(*mutantsFlag, *mutantsFlag/10)
 	p, d, accepted := newGuardedCall(t), &splitMix{18}, 0
 	var good *Program
 	for i := range mutants {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // An oracle interprets an effect's text line by line at one point, with four
@@ -107,10 +109,7 @@ func oraclePick(name string) (base string, lane int) {
 
 func (o *oracle) operand(s string) oracleTerm {
 	number := func(s string) float32 {
-		f, err := strconv.ParseFloat(strings.TrimSpace(s), 32)
-		if err != nil {
-			panic(err)
-		}
+		f := must.Get(strconv.ParseFloat(strings.TrimSpace(s), 32))
 		return float32(f)
 	}
 	switch c := s[0]; {

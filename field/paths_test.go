@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/internal/cpu"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 // with returns a copy of a program that runs on some kernels.
@@ -97,11 +98,7 @@ func firstDifference(want, got []float32) error {
 
 // TestPaths compares every path with the portable instructions on random programs (F1).
 func TestPaths(t *testing.T) {
-	programs := 600
-	if testing.Short() {
-		programs = 100
-	}
-	for seed := range programs {
+	for seed := range shorttest.Pick(600, 100) {
 		r := rand.New(rand.NewPCG(uint64(seed), 21))
 		p := must.Get(Compile("box (-4,-4,-4) (3,4,5)\n" + randomText(r, 1+r.IntN(30))))
 		requireBound(t, p)
@@ -120,11 +117,7 @@ func requireBound(t testing.TB, p *Program) {
 // TestPhrases is TestPaths for typical effects: library functions of distances and
 // coordinates, which have superinstructions.
 func TestPhrases(t *testing.T) {
-	programs := 400
-	if testing.Short() {
-		programs = 80
-	}
-	for seed := range programs {
+	for seed := range shorttest.Pick(400, 80) {
 		r := rand.New(rand.NewPCG(uint64(seed), 25))
 		p := must.Get(Compile(randomPhrases(r)))
 		requireBound(t, p)
@@ -169,10 +162,7 @@ func TestTails(t *testing.T) {
 
 // TestMutatedPaths: all paths agree on verified bytecode that no compiler would generate.
 func TestMutatedPaths(t *testing.T) {
-	programs, accepted := 60, 0
-	if testing.Short() {
-		programs = 15
-	}
+	programs, accepted := shorttest.Pick(60, 15), 0
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 23))
 		p := must.Get(Compile(randomText(r, 12)))

@@ -50,8 +50,7 @@ output = add output, lean
 	require.Equal(t, []field.Param{
 		{Name: "strength", Default: field.Vec4{9, 9, 9, 9}, Scalar: true}, {Name: "lean", Default: field.Vec4{0.5, -1, 0.2, 0}}, {Name: "full", Default: field.Vec4{1, 2, 3, 4}},
 	}, p.Params())
-	box, ok := p.Box()
-	require.True(t, ok)
+	box := must.Have(p.Box())
 	require.Equal(t, field.Box{Min: [3]float32{-1, 0, -1}, Max: [3]float32{1, 8, 1}}, box)
 	p.Params()[0].Name = "mine"
 	require.Equal(t, "strength", p.Params()[0].Name)
@@ -60,8 +59,7 @@ output = add output, lean
 		p := compile(t, text)
 		require.Empty(t, p.Name())
 		require.Empty(t, p.Params())
-		_, ok := p.Box()
-		require.False(t, ok)
+		must.Lack(p.Box())
 	}
 }
 

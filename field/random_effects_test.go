@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 // randomText returns an effect of n assignments. About half of them affect the output.
@@ -147,10 +148,7 @@ func requireOracle(t testing.TB, plain string, p *Program, r *rand.Rand, n int, 
 // and text and bytes (F6), over all lengths of the last block.
 func TestRandomPrograms(t *testing.T) {
 	racetest.SkipSequential(t)
-	programs, compiled := 3000, 0
-	if testing.Short() {
-		programs = 350
-	}
+	programs, compiled := shorttest.Pick(3000, 350), 0
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		source, env := newEffectGenerator(uint64(seed), "").text(), Env{Time: float64(r.IntN(100)) / 8}
@@ -316,10 +314,7 @@ func TestNeutralOperands(t *testing.T) {
 // intermediate sum is NaN, which an effect's end turns into 0.
 func TestConsecutiveEffects(t *testing.T) {
 	racetest.SkipSequential(t)
-	compared, seeds := 0, uint64(300)
-	if testing.Short() {
-		seeds = 60
-	}
+	compared, seeds := 0, shorttest.Pick[uint64](300, 60)
 	for seed := range seeds {
 		a, b := newEffectGenerator(2*seed, "a"), newEffectGenerator(2*seed+1, "b")
 		both, err := Compile(a.header.String() + b.header.String() + a.body.String() + b.body.String())

@@ -29,9 +29,7 @@ output.y += speed * falloff(axis_distance(position), 3)
 	air := field.Planes{X: make([]float32, 3), Y: make([]float32, 3), Z: make([]float32, 3)}
 	scratch := make([]float32, p.Scratch()) // a few kilobytes for any number of points
 	env := field.Env{Time: 0.5, Params: []field.Vec4{{20}}}
-	if err := p.Evaluate(points, air, env, scratch); err != nil {
-		log.Fatal(err)
-	}
+	must.Do(p.Evaluate(points, air, env, scratch))
 	fmt.Println(air.Y) // on the axis, half way out, and at the edge
 	// Output: [20 10 0]
 }

@@ -51,8 +51,7 @@ func TestShipped(t *testing.T) {
 	require.Equal(t, []string{"explosion", "gust", "storm_cell", "updraft", "whirl", "wind"}, ShippedNames())
 	for _, name := range ShippedNames() {
 		t.Run(name, func(t *testing.T) {
-			text, ok := Shipped(name)
-			require.True(t, ok)
+			text := must.Have(Shipped(name))
 			p := must.Get(Compile(text))
 			require.Equal(t, name, p.Name())
 			unused := must.Get(UnusedParams(text))
@@ -86,9 +85,7 @@ func TestShipped(t *testing.T) {
 			require.Greater(t, blown, 80)
 		})
 	}
-	_, ok := Shipped("nothing")
-	require.False(t, ok)
-	_, ok = Shipped("../shipped")
-	require.False(t, ok)
+	must.Lack(Shipped("nothing"))
+	must.Lack(Shipped("../shipped"))
 	require.True(t, slices.IsSorted(ShippedNames()))
 }

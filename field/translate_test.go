@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 // A translator writes random expressions twice: as expression text, and as the operations
@@ -138,10 +140,7 @@ func (r *translator) vector(depth int) translated {
 // TestTranslation compares expressions with operations, and thereby with the package
 // comment, since oracles cover the operations.
 func TestTranslation(t *testing.T) {
-	programs := 2000
-	if testing.Short() {
-		programs = 300
-	}
+	programs := shorttest.Pick(2000, 300)
 	const head = "param p = (0.5, -2, 0.75, 4)\nu = sin position\n"
 	large := 0
 	for seed := range programs {

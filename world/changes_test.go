@@ -9,7 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
@@ -156,9 +156,7 @@ func TestChangeReadersAgainstModel(t *testing.T) {
 }
 
 func TestWarmChangeReadersAllocateNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the audit allocates")
-	}
+	alloctest.SkipAudited(t)
 	s := newScene(t, 7, 500, 3, 5)
 	often, seldom := s.NewChangeReader(), s.NewChangeReader()
 	tick := 0
@@ -170,10 +168,7 @@ func TestWarmChangeReadersAllocateNothing(t *testing.T) {
 			seldom.Next()
 		}
 	}
-	for range 900 {
-		step()
-	}
-	require.Zero(t, testing.AllocsPerRun(200, step))
+	alloctest.RequireNone(t, 900, 200, step)
 }
 
 // Bodies that only motion moved are changed and not written, even for a lagging reader.

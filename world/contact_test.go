@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
@@ -311,9 +311,7 @@ func TestHeapSleeps(t *testing.T) {
 }
 
 func TestWarmHeapAllocatesNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the audit allocates")
-	}
+	alloctest.SkipAudited(t)
 	w := heap(t, world.Config{Seed: 3, CellMetres: 2}, 100)
 	n := uint32(0)
 	shake := func() {
@@ -321,9 +319,6 @@ func TestWarmHeapAllocatesNothing(t *testing.T) {
 		n += 7
 		w.Step()
 	}
-	for range 300 {
-		shake()
-	}
-	require.Zero(t, testing.AllocsPerRun(100, shake))
+	alloctest.RequireNone(t, 300, 100, shake)
 	require.Positive(t, w.Stats().Awake)
 }

@@ -37,8 +37,7 @@ func crammed(t testing.TB, mode world.Compaction) *scene {
 	s.Sleep(e)
 	s.Destroy(s.Slots().Handle(8))
 	s.fountain(2)
-	_, err := s.Spawn(s.crate+1, world.Vec3{}, world.Vec3{}) // a ghost
-	require.NoError(t, err)
+	must.Get(s.Spawn(s.crate+1, world.Vec3{}, world.Vec3{})) // a ghost
 	require.NotZero(t, s.Stats().Retired)
 	require.NotEmpty(t, slices.Collect(s.Entered()))
 	require.NoError(t, s.CheckInvariants())

@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/world"
 	physics "github.com/worldd/worldd/world/motion"
 )
@@ -147,10 +148,7 @@ var predictTicks = flag.Int("predict.ticks", 400, "ticks of TestPredictTheStorm"
 // a bit.
 func TestPredictTheStorm(t *testing.T) {
 	racetest.SkipSequential(t)
-	ticks := *predictTicks
-	if testing.Short() {
-		ticks = 40
-	}
+	ticks := shorttest.Pick(*predictTicks, 40)
 	f := must.Get(scenes.Named("storm"))
 	s := must.Get(scenes.Build(f))
 	p := newPredictor(t, s.World)
@@ -303,10 +301,7 @@ func newRandomCalls(t testing.TB, seed uint64) *randomCalls {
 // A body that the world does not report as disturbed moves by motion alone, bit for bit,
 // under any calls between steps and in systems.
 func TestDisturbedIsComplete(t *testing.T) {
-	seeds, total, clean := uint64(36), 0, 0
-	if testing.Short() {
-		seeds = 6
-	}
+	seeds, total, clean := shorttest.Pick[uint64](36, 6), 0, 0
 	for seed := range seeds {
 		c := newRandomCalls(t, seed)
 		act := func(n int) {

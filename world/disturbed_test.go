@@ -178,13 +178,10 @@ func TestSpawnsAreDisturbances(t *testing.T) {
 	w.Step()
 	for _, e := range []world.Entity{now, later, before, after} {
 		require.EqualValues(t, 5, w.Slots().Disturbed(e.Index()))
-		state, ok := w.Slots().Exact(e.Index())
-		require.True(t, ok)
+		state := must.Have(w.Slots().Exact(e.Index()))
 		require.True(t, state.Awake)
 	}
-	_, ok := w.Slots().Exact(spawn(t, w, ghost, world.Vec3{}).Index())
-	require.False(t, ok)
-	_, ok = w.Slots().Exact(4000)
-	require.False(t, ok)
+	must.Lack(w.Slots().Exact(spawn(t, w, ghost, world.Vec3{}).Index()))
+	must.Lack(w.Slots().Exact(4000))
 	require.Zero(t, w.Slots().Disturbed(4000))
 }

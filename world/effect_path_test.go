@@ -119,8 +119,7 @@ func TestEffectTicks(t *testing.T) {
 				acted := min(max(int(w.Tick())-int(first)+1, 0), int(life))
 				require.InDelta(t, acted, v.X, 1e-4, "%s, life %d, tick %d", where, life, w.Tick())
 			}
-			_, ok := w.Effect(id)
-			require.False(t, ok)
+			must.Lack(w.Effect(id))
 		}
 	}
 }

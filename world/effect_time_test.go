@@ -54,8 +54,7 @@ func requireSwing(t *testing.T, w *World, leaf Entity, path EffectID, when strin
 		turns := float64(w.Tick()%(2*hz)) / float64(2*hz)
 		require.InDelta(t, 10*math.Sin(2*math.Pi*turns), v.X, 2e-3, when)
 		require.InDelta(t, math.Sin(2*math.Pi*(0.5-turns)), v.Z, 2e-3, when)
-		e, ok := w.Effect(path)
-		require.True(t, ok)
+		e := must.Have(w.Effect(path))
 		speed := float32(1e5 / (365 * 24 * 3600.0))
 		require.Equal(t, float32(-1e5+float64(speed)*(float64(w.Tick())/float64(hz))), e.Center.X, when)
 	}

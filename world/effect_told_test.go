@@ -17,8 +17,7 @@ func TestEffectChangedAndEnd(t *testing.T) {
 	program := must.Get(field.Compile("effect gust\nparam wind = (6,0,2,0)\neverywhere\noutput = add output, wind\n"))
 	var id world.EffectID
 	at := func(id world.EffectID) uint64 {
-		e, ok := w.Effect(id)
-		require.True(t, ok)
+		e := must.Have(w.Effect(id))
 		return e.Changed
 	}
 	require.NoError(t, w.AddSystem(world.After, "late", func(w *world.World) {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -59,10 +60,7 @@ func bouncing(t testing.TB, cfg world.Config) *world.World {
 func TestGoldenScenes(t *testing.T) {
 	modes := []world.Compaction{world.Exchange, world.Stable, world.InPlace}
 	for i, scene := range golden {
-		if testing.Short() {
-			modes = []world.Compaction{world.Compaction(i)}
-		}
-		for i, mode := range modes {
+		for i, mode := range shorttest.Pick(modes, []world.Compaction{world.Compaction(i)}) {
 			w := scene.build(t, world.Config{Compaction: mode, Workers: 1 << i})
 			defer w.Close()
 			tick := stepUntilAsleep(t, w, 3000)

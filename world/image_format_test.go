@@ -35,14 +35,12 @@ func TestImagesOfAllFormats(t *testing.T) {
 			zones := register[world.Volume](t, w, "volume")
 			require.NoError(t, zones.Was("zone"))
 			img := read(t, w, file)
-			head, err := world.ReadImageHead(bytes.NewReader(file[:min(len(file), 1<<20)]))
-			require.NoError(t, err)
+			head := must.Get(world.ReadImageHead(bytes.NewReader(file[:min(len(file), 1<<20)])))
 			require.Equal(t, []uint64{img.Tick(), img.Mark()}, []uint64{head.Tick(), head.Mark()})
 			if format >= 4 { // older files are no run that could continue
 				require.Equal(t, img.Setup(), head.Setup())
 			}
-			_, err = world.ReadImageHead(bytes.NewReader(file[:100]))
-			require.ErrorIs(t, err, world.ErrImage)
+			require.ErrorIs(t, must.Fail(world.ReadImageHead(bytes.NewReader(file[:100]))), world.ErrImage)
 			require.Equal(t, "extra of the game", string(img.Extra))
 			require.Len(t, img.Changes(), 5, "numbers of kinds, seed, a wider field, a new field, a new name: %v", img.Changes())
 			require.NoError(t, w.RestoreRun(img))

@@ -306,8 +306,7 @@ func TestImageOfAnotherTickRate(t *testing.T) {
 	require.True(t, timer.After(spawn(t, w, 2, world.Vec3{}), 90, 1))
 	steps(w, 60)
 	place := func(w *world.World, id world.EffectID) world.Vec3 {
-		e, ok := w.Effect(id)
-		require.True(t, ok)
+		e := must.Have(w.Effect(id))
 		return e.Center
 	}
 	other, _, calls := set(20)
@@ -362,8 +361,7 @@ func TestReplayInAnotherVersion(t *testing.T) {
 	light := rockKind
 	light.Body = &world.BodyDef{Mass: 2, Radius: 0.5, Drag: 3}
 	again, _ = build[coins](t, world.Config{}, light, playerKind, ghostKind)
-	replay, err = again.Replay(bytes.NewReader(file.Bytes()))
-	require.NoError(t, err)
+	replay = must.Get(again.Replay(bytes.NewReader(file.Bytes())))
 	for err == nil {
 		err = replay.Next()
 	}

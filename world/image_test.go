@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -155,10 +156,7 @@ func (c *commands) give(s *scene) {
 // a world that is never restored: same hashes, same handles, same bytes.
 func TestRestoredWorldContinues(t *testing.T) {
 	racetest.SkipSequential(t)
-	seeds, after := uint64(3), 1000 // ticks
-	if testing.Short() {
-		seeds, after = 1, 100
-	}
+	seeds, after := shorttest.Pick[uint64](3, 1), shorttest.Pick(1000, 100) // ticks
 	for seed := range seeds {
 		a, b := watched(t, 7, 100, 2, 2), watched(t, 7, 30, 2, 1)
 		r := rand.New(rand.NewPCG(seed, 2))

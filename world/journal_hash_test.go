@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // Each change of the state changes the hash of its part, and of no other part.
@@ -34,8 +36,7 @@ func checkWindowHashes(t *testing.T, version uint32) {
 	base := func() (*World, uint32) {
 		w := fuzzWorld(t, true)
 		w.Step()
-		known, ok := w.volumes.known.Next(0)
-		require.True(t, ok)
+		known := must.Have(w.volumes.known.Next(0))
 		return w, known
 	}
 	same, _ := base()

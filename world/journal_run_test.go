@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
@@ -175,8 +175,7 @@ func TestJournalCallThatDiffers(t *testing.T) {
 	replay, r := must.Get(again.ReplayJournal(img)), must.Get(world.NewJournalReader(bytes.NewReader(b)))
 	require.NoError(t, replay.Follow(r))
 	require.NoError(t, replay.Apply(must.Get(r.Next())))
-	err := replay.Apply(must.Get(r.Next()))
-	require.ErrorContains(t, err, "first after tick 2: in Spawn before it")
+	require.ErrorContains(t, replay.Apply(must.Get(r.Next())), "first after tick 2: in Spawn before it")
 	require.EqualValues(t, 1, again.Tick())
 }
 
@@ -297,9 +296,7 @@ func TestJournalBesideRecording(t *testing.T) {
 }
 
 func TestWarmJournalAllocatesNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	s := newScene(t, 7, 50, 1, 1)
 	j := must.Get(s.StartJournal(world.JournalConfig{}))
 	var img world.Image
@@ -317,8 +314,5 @@ func TestWarmJournalAllocatesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for range 900 {
-		step()
-	}
-	require.Zero(t, testing.AllocsPerRun(100, step))
+	alloctest.RequireNone(t, 900, 100, step)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -65,9 +66,7 @@ func (m *model) evaluate(e *modelEffect, at, sum world.Vec3) world.Vec3 {
 	points := field.Planes{X: []float32{p.X}, Y: []float32{p.Y}, Z: []float32{p.Z}}
 	out := field.Planes{X: []float32{sum.X}, Y: []float32{sum.Y}, Z: []float32{sum.Z}}
 	env := field.Env{Time: float64(m.tick-e.born) / float64(m.cfg.TickHz), Params: e.def.Params}
-	if err := e.def.Program.Evaluate(points, out, env, make([]float32, e.def.Program.Scratch())); err != nil {
-		panic(err)
-	}
+	must.Do(e.def.Program.Evaluate(points, out, env, make([]float32, e.def.Program.Scratch())))
 	return world.Vec3{X: out.X[0], Y: out.Y[0], Z: out.Z[0]}
 }
 

@@ -18,8 +18,7 @@ func TestCrateFallsRestsAndSleeps(t *testing.T) {
 		w.Step()
 		require.Less(t, w.Tick(), uint64(600), "it must come to rest")
 	}
-	p, ok := w.Position(e)
-	require.True(t, ok)
+	p := must.Have(w.Position(e))
 	require.Equal(t, float32(0.5), p.Y, "on the ground by its radius")
 	v, _ := w.Velocity(e)
 	require.Zero(t, v)

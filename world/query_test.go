@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
@@ -325,9 +325,7 @@ func TestQueryOfAnotherWorld(t *testing.T) {
 }
 
 func TestLoopsAllocateNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	w, crate, _, _ := newWorld(t, world.Config{})
 	a, b := register[int32](t, w, "a"), register[int32](t, w, "b")
 	require.NoError(t, world.SetDefault(w, crate, a, 1))
@@ -358,8 +356,5 @@ func TestLoopsAllocateNothing(t *testing.T) {
 			b.Mut(e)
 		}
 	}
-	for range 100 {
-		churn()
-	}
-	require.Zero(t, testing.AllocsPerRun(100, churn))
+	alloctest.RequireNone(t, 100, 100, churn)
 }

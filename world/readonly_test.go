@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -24,8 +25,7 @@ func TestReadersCannotChangeTheWorld(t *testing.T) {
 	require.Equal(t, want, w.Motion().Kinds[crate])
 
 	params := []field.Vec4{{1, 2, 3}}
-	e, ok := w.Effect(id)
-	require.True(t, ok)
+	e := must.Have(w.Effect(id))
 	require.Equal(t, params, e.Params)
 	e.Params[0][0]++
 	list := w.AppendEffects(nil)
@@ -46,9 +46,7 @@ func TestReadersCannotChangeTheWorld(t *testing.T) {
 
 // Lists of effects reuse the memory of the list that is passed in.
 func TestEventsAndEffectsAreReadWithoutAllocating(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	w, crate, _, _ := newWorld(t, world.Config{})
 	addEffect(t, w, world.EffectDef{Program: compile(t, gust), Params: []field.Vec4{{1, 2, 3}}})
 	var effects []world.EffectState
@@ -80,10 +78,7 @@ func TestEventsAndEffectsAreReadWithoutAllocating(t *testing.T) {
 			seen++
 		}
 	}
-	for range 10 {
-		read()
-	}
-	require.Zero(t, testing.AllocsPerRun(100, read))
+	alloctest.RequireNone(t, 10, 100, read)
 	require.Positive(t, seen)
 	require.Len(t, effects, 1)
 }

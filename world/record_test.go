@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
@@ -287,9 +288,7 @@ func TestDataBehindARecording(t *testing.T) {
 }
 
 func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	s := newScene(t, 7, 50, 1, 1)
 	var img world.Image
 	s.TakeImage(&img)
@@ -301,10 +300,7 @@ func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
 		s.SetVelocity(e, world.Vec3{Y: 3})
 		s.Step()
 	}
-	for range 900 {
-		step()
-	}
-	require.Zero(t, testing.AllocsPerRun(100, step))
+	alloctest.RequireNone(t, 900, 100, step)
 }
 
 // Local components are not recorded, and the numbers of other components differ without

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -38,8 +39,7 @@ output += whirl(p, spin, 2, 4) * (strength * wall)
 // shippedEffect returns a shipped effect, with some of its parameters set.
 func shippedEffect(t testing.TB, name string, set map[string]float32) world.EffectDef {
 	t.Helper()
-	text, ok := field.Shipped(name)
-	require.True(t, ok)
+	text := must.Have(field.Shipped(name))
 	d := world.EffectDef{Program: compile(t, text)}
 	for _, p := range d.Program.Params() {
 		v := p.Default
@@ -237,10 +237,7 @@ func TestChangingEffectKeepsAwake(t *testing.T) {
 // under all effects.
 func TestSleepersWouldNotMove(t *testing.T) {
 	racetest.SkipSequential(t)
-	seeds := uint64(48)
-	if testing.Short() {
-		seeds = 12
-	}
+	seeds := shorttest.Pick[uint64](48, 12)
 	asleep := 0
 	for seed := range seeds {
 		w, bodies := sleepyWorld(t, seed)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
@@ -79,8 +79,7 @@ func TestPositionAtAgainstAList(t *testing.T) {
 	var img world.Image
 	s.TakeImage(&img)
 	require.NoError(t, s.Restore(&img))
-	_, ok = s.PositionAt(e, world.Moment{Tick: s.Tick()})
-	require.True(t, ok)
+	must.Have(s.PositionAt(e, world.Moment{Tick: s.Tick()}))
 	_, ok = s.PositionAt(e, world.Moment{Tick: s.Tick() - 1})
 	require.False(t, ok, "a restored world has no earlier history")
 }
@@ -101,8 +100,7 @@ func TestOldestMomentInTheNextStep(t *testing.T) {
 		require.Equal(t, was, at)
 		require.Equal(t, noted.Tick, w.OldestTick())
 		require.Len(t, w.AppendRayAt(nil, noted, was.Sub(world.Vec3{Z: 5}), was.Add(world.Vec3{Z: 5}), 0), 1)
-		_, ok = w.PositionAt(e, world.Moment{Tick: noted.Tick - 1})
-		require.False(t, ok)
+		must.Lack(w.PositionAt(e, world.Moment{Tick: noted.Tick - 1}))
 		asked++
 	}
 	steps(w, back+1)
@@ -114,12 +112,11 @@ func TestOldestMomentInTheNextStep(t *testing.T) {
 		}))
 	}
 	for range 40 {
-		oldest, ok := w.PositionAt(e, world.Moment{Tick: w.OldestTick()})
-		require.True(t, ok)
+		oldest := must.Have(w.PositionAt(e, world.Moment{Tick: w.OldestTick()}))
 		last := noted
 		noted, was = world.Moment{Tick: w.OldestTick()}, oldest
 		if asked > 0 {
-			_, ok = w.PositionAt(e, last)
+			_, ok := w.PositionAt(e, last)
 			require.False(t, ok, "after the step")
 		}
 		w.Step()
@@ -135,15 +132,12 @@ func TestWithoutHistory(t *testing.T) {
 	now, _ := w.Position(e)
 	require.True(t, ok)
 	require.Equal(t, now, at)
-	_, ok = w.PositionAt(e, world.Moment{Tick: 2})
-	require.False(t, ok)
+	must.Lack(w.PositionAt(e, world.Moment{Tick: 2}))
 	require.ErrorContains(t, must.Fail(world.New(world.Config{HistoryTicks: -1})), "HistoryTicks")
 }
 
 func TestWarmHistoryAllocatesNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the audit allocates")
-	}
+	alloctest.SkipAudited(t)
 	s := newSceneIn(t, world.Config{Seed: 7, HistoryTicks: 10}, 100, 2, 2)
 	steps(s.World, 900)
 	changes := s.NewChangeReader()

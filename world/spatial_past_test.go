@@ -187,8 +187,7 @@ func TestPastBetweenTicks(t *testing.T) {
 	e := must.Get(w.Spawn(lift, world.Vec3{Y: 5}, world.Vec3{X: 60}))
 	steps(w, 4)
 	at := func(tick uint64, fraction float32) float32 {
-		p, ok := w.PositionAt(e, world.Moment{Tick: tick, Fraction: fraction})
-		require.True(t, ok)
+		p := must.Have(w.PositionAt(e, world.Moment{Tick: tick, Fraction: fraction}))
 		return p.X
 	}
 	require.Equal(t, float32(2), at(2, 0))
@@ -309,8 +308,7 @@ func FuzzPast(f *testing.F) {
 				command(w, hp, programs, in)
 			}
 			for _, h := range w.AppendRayAt(nil, at, center, in.vec(), in.number()) {
-				_, ok := w.PositionAt(h.Entity, at)
-				require.True(t, ok)
+				must.Have(w.PositionAt(h.Entity, at))
 			}
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
@@ -258,9 +258,7 @@ func TestVolumeWithInvalidSize(t *testing.T) {
 }
 
 func TestVolumesCostNothingWarm(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	w, crate, _, lift := newWorld(t, world.Config{})
 	volumes := register[world.Volume](t, w, "volume")
 	for i := range 50 {
@@ -280,9 +278,6 @@ func TestVolumesCostNothingWarm(t *testing.T) {
 			crossings++
 		}
 	}
-	for range 200 {
-		churn()
-	}
-	require.Zero(t, testing.AllocsPerRun(100, churn))
+	alloctest.RequireNone(t, 200, 100, churn)
 	require.NotZero(t, crossings)
 }

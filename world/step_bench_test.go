@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -18,10 +19,7 @@ func flock(b *testing.B, cfg world.Config, bodies, awake int) *world.World {
 	r := w.Rand()
 	for i := range bodies {
 		at := world.Vec3{X: spread(r, 500), Y: 100 + spread(r, 50), Z: spread(r, 500)}
-		e, err := w.Spawn(bird, at, world.Vec3{X: spread(r, 20), Y: spread(r, 1), Z: spread(r, 20)})
-		if err != nil {
-			b.Fatal(err)
-		}
+		e := must.Get(w.Spawn(bird, at, world.Vec3{X: spread(r, 20), Y: spread(r, 1), Z: spread(r, 20)}))
 		if i*awake/bodies == (i+1)*awake/bodies {
 			w.Sleep(e)
 		}

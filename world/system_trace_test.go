@@ -5,22 +5,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
 // A trace sees each system with its deferred changes, and the motion between both phases.
 func TestTraceSystems(t *testing.T) {
-	w, err := world.New(world.Config{TickHz: 30, Seed: 1, MaxEntities: 4, HalfExtent: world.Vec3{X: 40, Y: 10, Z: 40}})
-	require.NoError(t, err)
-	kind, err := w.AddKind(world.Kind{Name: "ball", Body: &world.BodyDef{Mass: 1, Radius: 0.5}})
-	require.NoError(t, err)
-	_, err = w.Spawn(kind, world.Vec3{Y: 3}, world.Vec3{X: 1})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{TickHz: 30, Seed: 1, MaxEntities: 4, HalfExtent: world.Vec3{X: 40, Y: 10, Z: 40}}))
+	kind := must.Get(w.AddKind(world.Kind{Name: "ball", Body: &world.BodyDef{Mass: 1, Radius: 0.5}}))
+	must.Get(w.Spawn(kind, world.Vec3{Y: 3}, world.Vec3{X: 1}))
 	require.NoError(t, w.AddSystem(world.After, "draw", func(w *world.World) { w.Rand().Uint64() }))
 	require.NoError(t, w.AddSystem(world.Before, "idle", func(*world.World) {}))
 	require.NoError(t, w.AddSystem(world.Before, "spawn", func(w *world.World) {
-		_, err := w.DeferSpawn(kind, world.Vec3{Y: 5}, world.Vec3{}, 0)
-		require.NoError(t, err)
+		must.Get(w.DeferSpawn(kind, world.Vec3{Y: 5}, world.Vec3{}, 0))
 	}))
 
 	var order []string

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
@@ -200,9 +200,7 @@ func TestTimerErrors(t *testing.T) {
 }
 
 func TestTimersAllocateNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the checks allocate")
-	}
+	alloctest.SkipAudited(t)
 	c := newTimedWorld(t)
 	calls := 0
 	var silent *world.Timer[uint32]

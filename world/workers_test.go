@@ -9,7 +9,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/worldd/worldd/field"
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -25,11 +26,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(9, 9))
-	ticks := 40
-	if testing.Short() {
-		ticks = 8
-	}
-	for range ticks {
+	for range shorttest.Pick(40, 8) {
 		slot := uint32(r.IntN(6000))
 		for _, s := range scenes {
 			s.SetPosition(s.Slots().Handle(slot), world.Vec3{Y: 40})
@@ -93,9 +90,7 @@ func TestCloseEndsTheWorkers(t *testing.T) {
 }
 
 func TestWarmStepOfWorkersAllocatesNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the audit allocates")
-	}
+	alloctest.SkipAudited(t)
 	s := newSceneIn(t, world.Config{Seed: 7, Workers: 2}, 4000, 2, 0)
 	defer s.Close()
 	changes := s.NewChangeReader()

@@ -84,10 +84,9 @@ func TestSpawnAndDestroy(t *testing.T) {
 	b := spawn(t, w, ghost, world.Vec3{Y: 3})
 	require.ErrorIs(t, must.Fail(w.Spawn(crate, world.Vec3{}, world.Vec3{})), world.ErrFull)
 
-	k, ok := w.KindOf(b)
-	require.True(t, ok)
+	k := must.Have(w.KindOf(b))
 	require.Equal(t, ghost, k)
-	_, ok = w.Position(b)
+	_, ok := w.Position(b)
 	require.False(t, ok, "a kind without a body has no position")
 	require.False(t, w.Wake(b))
 

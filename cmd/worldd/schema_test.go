@@ -22,10 +22,8 @@ func TestSchemaCommand(t *testing.T) {
 	s := must.Get(schema.Parse(text))
 	require.Equal(t, 3, len(s.Kinds()))
 	require.Equal(t, "crate", s.Kinds()[0].Name)
-	_, moves := s.Motion()
-	require.True(t, moves)
-	_, known := s.CommandByName("poke")
-	require.True(t, known)
+	must.Have(s.Motion())
+	must.Have(s.CommandByName("poke"))
 
 	status, byDefault, _ := worldd(t, "schema")
 	require.Equal(t, exitOK, status)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // A server whose log and output have lost their readers continues to serve, saves its world,
@@ -24,8 +26,7 @@ func TestServeOutlivesTheReadersOfItsOutput(t *testing.T) {
 	require.NoError(t, log.Close())
 	require.NoError(t, reader.Close())
 	require.NoError(t, s.out.Close())
-	g, err := s.dial(t.Context(), 0) // this is logged
-	require.NoError(t, err)
+	g := must.Get(s.dial(t.Context(), 0)) // this is logged
 	g.until(t, t.Context(), func() bool { return len(g.met) > 0 })
 	require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, s.process.Wait())

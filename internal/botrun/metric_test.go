@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -54,15 +55,12 @@ func TestMetrics(t *testing.T) {
 func TestMetricsAreThresholds(t *testing.T) {
 	report, _ := countedReport("riot")
 	for text, crossed := range map[string]bool{"goals<4": false, "goals>3": true, "noise_max_db>100": false} {
-		limit, err := ParseThreshold(text, countingPlayer().Metrics...)
-		require.NoError(t, err)
+		limit := must.Get(ParseThreshold(text, countingPlayer().Metrics...))
 		got, _ := limit.Crossed(report)
 		require.Equal(t, crossed, got, text)
 	}
-	_, err := ParseThreshold("goal<4", countingPlayer().Metrics...)
-	require.ErrorContains(t, err, "did you mean goals?")
-	_, err = ParseThreshold("goals<4")
-	require.Error(t, err)
+	require.ErrorContains(t, must.Fail(ParseThreshold("goal<4", countingPlayer().Metrics...)), "did you mean goals?")
+	require.Error(t, must.Fail(ParseThreshold("goals<4")))
 
 	for name, metrics := range map[string][]bot.Metric{
 		"probes":          {{Name: "probes"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes/bots"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -19,9 +20,7 @@ import (
 // play runs a scenario in a world that constantly reuses slots, until over returns true.
 func play(t *testing.T, c botrun.Config, over func(*hosted, *botrun.Progress) bool) *botrun.Report {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	shorttest.Skip(t, "takes seconds")
 	h := host(t, "storm")
 	c.Addr, c.Fingerprint, c.Seed, c.Duration, c.Player = h.addr, h.fingerprint, 5, patience, bots.Player()
 	ctx, end := context.WithCancel(t.Context())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/botrun"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/loadtest/rig"
 )
@@ -96,14 +97,12 @@ func TestInputWithoutEffectIsNotMeasured(t *testing.T) {
 	watch.Press(at(3000), 190, 189, resting)
 	_, seen = watch.See(at(3020), 190, 189, resting)
 	require.False(t, seen, "not applied")
-	latency, seen := watch.See(at(3050), 191, 190, moving)
-	require.True(t, seen)
+	latency := must.Have(watch.See(at(3050), 191, 190, moving))
 	require.Equal(t, 50*time.Millisecond, latency)
 
 	watch.Press(at(4000), 250, 249, moving)
 	watch.Press(at(4010), 251, 249, moving)
-	latency, seen = watch.See(at(4070), 252, 251, resting)
-	require.True(t, seen)
+	latency = must.Have(watch.See(at(4070), 252, 251, resting))
 	require.Equal(t, 70*time.Millisecond, latency, "from the first of two changes that no view has separated")
 }
 

@@ -50,8 +50,7 @@ func TestTableAgainstMap(t *testing.T) {
 		require.Equal(t, len(model), table.Len())
 		for h, want := range model {
 			require.Equal(t, want, *table.Get(h))
-			row, ok := table.Row(h)
-			require.True(t, ok)
+			row := must.Have(table.Row(h))
 			require.Equal(t, want, *parallel.At(1, row))
 			require.Equal(t, h, table.HandleOfRow(row))
 			require.Nil(t, table.Get(h+1<<33), "another generation")

@@ -1,7 +1,6 @@
 package disktest
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/disk"
+	"github.com/worldd/worldd/internal/must"
 )
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
@@ -26,46 +26,36 @@ func TestSameAsOS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-			file, err := d.Create(a)
-			require.NoError(t, err)
-			_, err = d.Create(a)
-			require.ErrorIs(t, err, fs.ErrExist)
+			file := must.Get(d.Create(a))
+			require.ErrorIs(t, must.Fail(d.Create(a)), fs.ErrExist)
 			write := func(text string) {
-				n, err := file.Write([]byte(text))
-				require.NoError(t, err)
+				n := must.Get(file.Write([]byte(text)))
 				require.Equal(t, len(text), n)
 			}
 			write("one ")
 			require.NoError(t, file.Sync())
 			require.NoError(t, file.Close())
-			file, err = d.Append(a)
-			require.NoError(t, err)
+			file = must.Get(d.Append(a))
 			write("two")
 			require.NoError(t, file.Sync())
 			require.NoError(t, file.Close())
-			other, err := d.Create(b)
-			require.NoError(t, err)
+			other := must.Get(d.Create(b))
 			require.NoError(t, other.Close())
 			require.NoError(t, d.Rename(a, b))
 			require.NoError(t, disk.SyncDir(d, b))
-			all, err := d.List(dir)
-			require.NoError(t, err)
+			all := must.Get(d.List(dir))
 			require.Equal(t, []disk.Entry{{Name: "b", Bytes: 7, Regular: true}}, all)
 			require.NoError(t, d.Link(b, a))
 			require.ErrorIs(t, d.Link(b, a), fs.ErrExist)
-			one, errOne := d.Stat(a)
-			two, errTwo := d.Stat(b)
-			require.NoError(t, errors.Join(errOne, errTwo))
+			one, two := must.Get(d.Stat(a)), must.Get(d.Stat(b))
 			require.True(t, d.SameFile(one, two))
 			require.NoError(t, d.Remove(a))
 			for range 2 { // creates it, and writes from its beginning
-				file, err = d.Overwrite(a)
-				require.NoError(t, err)
+				file = must.Get(d.Overwrite(a))
 				write("12345")
 				require.NoError(t, file.Close())
 			}
-			one, err = d.Stat(a)
-			require.NoError(t, err)
+			one = must.Get(d.Stat(a))
 			require.False(t, d.SameFile(one, two))
 			require.EqualValues(t, 5, one.Size())
 			file, name, err := d.CreateTemporary(a, b)
@@ -73,49 +63,38 @@ func TestSameAsOS(t *testing.T) {
 			require.True(t, atomicfile.IsTemporary(a, name))
 			require.NoError(t, file.Close())
 			require.NoError(t, d.Remove(name))
-			lock, err := d.Lock(a)
-			require.NoError(t, err)
-			_, err = d.Lock(a)
-			require.ErrorIs(t, err, disk.ErrLocked)
+			lock := must.Get(d.Lock(a))
+			require.ErrorIs(t, must.Fail(d.Lock(a)), disk.ErrLocked)
 			require.NoError(t, lock.Close())
-			lock, err = d.Lock(a)
-			require.NoError(t, err)
+			lock = must.Get(d.Lock(a))
 			require.NoError(t, lock.Close())
 			require.NoError(t, d.Remove(a))
-			from, err := d.Open(b)
-			require.NoError(t, err)
-			data, err := io.ReadAll(from)
-			require.NoError(t, err)
+			from := must.Get(d.Open(b))
+			data := must.Get(io.ReadAll(from))
 			require.NoError(t, from.Close())
 			require.Equal(t, "one two", string(data))
 			require.NoError(t, d.Remove(b))
-			_, err = d.Append(b)
-			require.ErrorIs(t, err, fs.ErrNotExist)
-			_, err = d.Open(b)
-			require.ErrorIs(t, err, fs.ErrNotExist)
+			require.ErrorIs(t, must.Fail(d.Append(b)), fs.ErrNotExist)
+			require.ErrorIs(t, must.Fail(d.Open(b)), fs.ErrNotExist)
 			require.ErrorIs(t, d.Remove(b), fs.ErrNotExist)
 			require.ErrorIs(t, d.Rename(b, a), fs.ErrNotExist)
 		})
 	}
 	_, err := disk.OS{}.Open(t.TempDir())
 	require.Error(t, err, "a folder")
-	_, err = disk.OS{}.List(filepath.Join(t.TempDir(), "missing"))
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, must.Fail(disk.OS{}.List(filepath.Join(t.TempDir(), "missing"))), os.ErrNotExist)
 }
 
 // written returns a disk with a durable file, and more bytes and names that are not.
 func written(t *testing.T) *Disk {
 	d := New()
 	d.Put("/old", []byte("durable "))
-	file, err := d.Append("/old")
-	require.NoError(t, err)
+	file := must.Get(d.Append("/old"))
 	for _, b := range []string{"a", "b"} {
-		_, err = file.Write([]byte(strings.Repeat(b, 2*sector)))
-		require.NoError(t, err)
+		must.Get(file.Write([]byte(strings.Repeat(b, 2*sector))))
 	}
 	require.NoError(t, d.Rename("/old", "/new"))
-	_, err = d.Create("/more")
-	require.NoError(t, err)
+	must.Get(d.Create("/more"))
 	return d
 }
 
@@ -162,10 +141,8 @@ func TestPowerLoss(t *testing.T) {
 func TestPowerLossOfOverwriteAndLink(t *testing.T) {
 	d := New()
 	d.Put("/f", []byte("durable"))
-	file, err := d.Overwrite("/f")
-	require.NoError(t, err)
-	_, err = file.Write([]byte("over"))
-	require.NoError(t, err)
+	file := must.Get(d.Overwrite("/f"))
+	must.Get(file.Write([]byte("over")))
 	require.NoError(t, d.Link("/f", "/g"))
 	require.Equal(t, "overble", string(d.Data("/g")))
 	after := d.PowerLoss(Drop, seeded(0))
@@ -182,10 +159,8 @@ func TestPowerLossOfOverwriteAndLink(t *testing.T) {
 func TestFailedSync(t *testing.T) {
 	d := New()
 	d.Put("/f", []byte("durable "))
-	file, err := d.Append("/f")
-	require.NoError(t, err)
-	_, err = file.Write([]byte("lost "))
-	require.NoError(t, err)
+	file := must.Get(d.Append("/f"))
+	must.Get(file.Write([]byte("lost ")))
 	d.SetFail(func(Op, string) error { return syscall.EIO })
 	require.ErrorIs(t, file.Sync(), syscall.EIO)
 	n, err := file.Write([]byte("half"))
@@ -201,8 +176,7 @@ func TestCrashAndCapacity(t *testing.T) {
 	d := New()
 	d.Put("/f", []byte("12345678"))
 	d.SetCapacity(10)
-	file, err := d.Append("/f")
-	require.NoError(t, err)
+	file := must.Get(d.Append("/f"))
 	n, err := file.Write([]byte("9abc"))
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.Equal(t, 2, n)

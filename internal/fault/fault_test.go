@@ -40,8 +40,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"fault A: b\n+line":                     "faults.diff:2: \"+line\" before a file",
 		"fault A: b\n--- client/cells.go\nline": "faults.diff:3: \"line\" begins with none of space, - and +",
 	} {
-		_, err := parse(text)
-		require.EqualError(t, err, want)
+		require.EqualError(t, must.Fail(parse(text)), want)
 	}
 	h := hunk{file: "a.go", before: []string{"x"}, after: []string{"y"}}
 	require.ErrorContains(t, must.Fail(h.apply("package a\nx\nz\nx\n")), "a.go has 2 places")

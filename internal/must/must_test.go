@@ -21,5 +21,15 @@ func TestDo(t *testing.T) {
 
 func TestFail(t *testing.T) {
 	require.Equal(t, io.EOF, must.Fail(3, io.EOF))
-	require.Panics(t, func() { must.Fail(3, nil) })
+	require.PanicsWithValue(t, "no error, but 3", func() { must.Fail(3, nil) })
+}
+
+func TestHave(t *testing.T) {
+	require.Equal(t, 3, must.Have(3, true))
+	require.PanicsWithValue(t, "no value", func() { must.Have(3, false) })
+}
+
+func TestLack(t *testing.T) {
+	require.NotPanics(t, func() { must.Lack(3, false) })
+	require.PanicsWithValue(t, "a value: 3", func() { must.Lack(3, true) })
 }

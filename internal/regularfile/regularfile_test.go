@@ -59,6 +59,5 @@ func TestOpenRefuses(t *testing.T) {
 		require.ErrorContains(t, err, path)
 		require.ErrorIs(t, must.Fail(regularfile.Read(path, 1)), want)
 	}
-	_, err := regularfile.Open(dir)
-	require.EqualError(t, err, "open "+dir+": not a regular file: it is a directory")
+	require.EqualError(t, must.Fail(regularfile.Open(dir)), "open "+dir+": not a regular file: it is a directory")
 }

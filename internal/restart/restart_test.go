@@ -13,13 +13,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 // Files survive the processes that write them.
 func TestRestarts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and starts programs for half a minute")
-	}
+	shorttest.Skip(t, "builds and starts programs for half a minute")
 	built := buildPrograms(t)
 	runAtOnce(t, map[string]func(*testing.T){
 		"servers":   func(t *testing.T) { testServers(t, built) },

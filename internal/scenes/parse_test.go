@@ -264,10 +264,7 @@ func TestNamed(t *testing.T) {
 // the text; never a panic, and never a long run (S4).
 func FuzzParse(f *testing.F) {
 	for _, name := range Names() {
-		text, err := worlds.ReadFile("worlds/" + name + ".yaml")
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := must.Get(worlds.ReadFile("worlds/" + name + ".yaml"))
 		f.Add(text)
 	}
 	f.Add([]byte(base))

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes/messages"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -43,10 +44,7 @@ func requireIdentities(t *testing.T, s *Scene) {
 func TestStormIsDeterministic(t *testing.T) {
 	const golden = uint64(0x142d609f9c9f23c7)
 	a, b := build(t, "storm"), build(t, "storm")
-	ticks := 600
-	if testing.Short() {
-		ticks = 40 // builds with -race audit the world after every step
-	}
+	ticks := shorttest.Pick(600, 40) // builds with -race audit the world after every step
 	for range ticks {
 		a.World.Step()
 		b.World.Step()
@@ -70,11 +68,7 @@ func TestStormWeather(t *testing.T) {
 			seen[id] = h
 		}
 	}
-	settled := 300
-	if testing.Short() {
-		settled = 90
-	}
-	for range settled {
+	for range shorttest.Pick(300, 90) {
 		s.World.Step()
 		note()
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -40,12 +41,7 @@ func players(t *testing.T, s *Scene, ticks int) {
 	}
 }
 
-func ticksOf() int {
-	if testing.Short() {
-		return 40
-	}
-	return 400
-}
+func ticksOf() int { return shorttest.Pick(400, 40) }
 
 // takeImage returns an image of the whole scene.
 func takeImage(s *Scene) *world.Image {

@@ -94,8 +94,7 @@ func TestReceive(t *testing.T) {
 		require.NoError(t, conn.Write(t.Context(), websocket.MessageBinary, wire.AppendWebSocketMessage(nil, []byte("s"), []byte("d"))))
 	}
 	stream := make([]byte, 100)
-	_, err := io.ReadFull(l, stream)
-	require.NoError(t, err)
+	must.Get(io.ReadFull(l, stream))
 	require.Equal(t, strings.Repeat("s", 100), string(stream))
 	require.Equal(t, "d", string(must.Get(l.ReceiveDatagram(t.Context()))))
 	_, received := l.Messages()
@@ -118,10 +117,8 @@ func TestCloseCodes(t *testing.T) {
 		require.ErrorAs(t, context.Cause(l.Context()), &app)
 		require.Equal(t, remote, app.Remote)
 		require.EqualValues(t, wire.Draining, app.ErrorCode)
-		_, err := l.Read(make([]byte, 1))
-		require.ErrorAs(t, err, &app)
-		_, err = l.ReceiveDatagram(t.Context())
-		require.ErrorAs(t, err, &app)
+		require.ErrorAs(t, must.Fail(l.Read(make([]byte, 1))), &app)
+		require.ErrorAs(t, must.Fail(l.ReceiveDatagram(t.Context())), &app)
 	}
 	l, conn := newPair(t)
 	go func() { _ = conn.Close(websocket.StatusGoingAway, "") }() // a page that reloads

@@ -23,6 +23,7 @@ import (
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes/bots"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -200,9 +201,7 @@ func (w watched) Write(p []byte) (int, error) {
 
 // TestAgainstServe runs as an operator would: worldd serve in one process, loadtest in another.
 func TestAgainstServe(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds worldd")
-	}
+	shorttest.Skip(t, "builds worldd")
 	worldd := filepath.Join(t.TempDir(), "worldd")
 	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", worldd, "../../cmd/worldd").CombinedOutput()
 	require.NoError(t, err, "%s", built)

@@ -231,8 +231,7 @@ func TestCoPredictedAlone(t *testing.T) {
 			if missed {
 				break
 			}
-			b, ok := ada.balls.State(m.ball)
-			require.True(t, ok)
+			b := must.Have(ada.balls.State(m.ball))
 			predicted[ada.own.Stats().Predicted] = b
 			require.Zero(t, ada.own.Stats().Corrected)
 		}
@@ -304,8 +303,7 @@ func TestCoPredictedExactBody(t *testing.T) {
 	for seed := range flightSeeds() {
 		w := must.Get(world.New(world.Config{Seed: seed, Gravity: -1}))
 		kind := must.Get(w.AddKind(world.Kind{Name: "crate", Exact: true, Body: &world.BodyDef{Radius: 0.2}}))
-		player, err := w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}) // the crate is in view of the player's body
-		require.NoError(t, err)
+		player := must.Get(w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}})) // the crate is in view of the player's body
 		runners := must.Get(world.Register[footballer](w, "footballer"))
 		crate := must.Get(w.Spawn(kind, world.Vec3{X: 3, Y: 5}, world.Vec3{}))
 		var own world.Entity

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -128,8 +129,7 @@ func bodyOf(at, v world.Vec3) schema.Body {
 func (f *flight) run(ticks int, each func(tick uint32)) {
 	for range ticks {
 		require.NoError(f.t, f.rig.Step())
-		at, ok := f.world.Position(f.missile)
-		require.True(f.t, ok)
+		at := must.Have(f.world.Position(f.missile))
 		v, _ := f.world.Velocity(f.missile)
 		tick := uint32(f.world.Tick())
 		f.truth[tick] = bodyOf(at, v)
@@ -154,12 +154,7 @@ func (f *flight) agreed(from, to uint32) bool {
 }
 
 // flightSeeds returns the number of flights that a test makes.
-func flightSeeds() uint64 {
-	if testing.Short() {
-		return 2
-	}
-	return 6
-}
+func flightSeeds() uint64 { return shorttest.Pick[uint64](6, 2) }
 
 var flightLink = rig.Link{Delay: 60 * time.Millisecond, Jitter: 25 * time.Millisecond, Loss: 0.05, Reorder: 0.02}
 
@@ -178,8 +173,7 @@ func TestPredictExactBody(t *testing.T) {
 			})
 			predicted, confirmed := map[uint32]schema.Body{}, map[uint32]uint32{}
 			f.run(1800, func(uint32) {
-				b, ok := f.own.State()
-				require.True(t, ok)
+				b := must.Have(f.own.State())
 				n := f.own.Stats()
 				predicted[n.Predicted], confirmed[n.Predicted] = b, n.Confirmed
 			})
@@ -222,8 +216,7 @@ func TestPushOfExactBody(t *testing.T) {
 		predicted := map[uint32]schema.Body{}
 		f.run(1800, func(tick uint32) {
 			n := f.own.Stats()
-			b, ok := f.own.State()
-			require.True(t, ok)
+			b := must.Have(f.own.State())
 			if pushed == 0 || n.Confirmed < pushed {
 				return
 			}
@@ -250,8 +243,7 @@ func TestPushOfExactBody(t *testing.T) {
 func TestPredictWithoutSimulation(t *testing.T) {
 	f := newFlight(t, 1, false, flightLink)
 	f.run(900, func(uint32) {
-		_, ok := f.own.State()
-		require.True(t, ok)
+		must.Have(f.own.State())
 	})
 	n, s := f.own.Stats(), f.client.Stats().Replica
 	t.Logf("%+v; %+v", n, s)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -200,10 +201,7 @@ func TestSearchShrinks(t *testing.T) {
 
 // Random scripts of a game without a fault pass: joins, leaves, broken and changing links.
 func TestSearchPasses(t *testing.T) {
-	seeds := uint64(12)
-	if testing.Short() {
-		seeds = 3
-	}
+	seeds := shorttest.Pick[uint64](12, 3)
 	heard := 0
 	require.NoError(t, rig.Search(seeds, 300, func(seed uint64) (*rig.Run, error) {
 		config, attach := newParadeGame()

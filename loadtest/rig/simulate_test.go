@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/rules"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server"
@@ -99,10 +100,7 @@ func (q *linkedStorm) compare(number int) {
 // the bit, and the server's audits agree.
 func TestClientsComputeTheStorm(t *testing.T) {
 	q := newLinkedStorm(t)
-	seconds := 20
-	if testing.Short() {
-		seconds = 4
-	}
+	seconds := shorttest.Pick(20, 4)
 	for tick := range 60 * seconds {
 		q.step()
 		if tick == 30*seconds {

@@ -45,8 +45,7 @@ func TestBindByName(t *testing.T) {
 	}
 	require.Nil(t, s.Components()[0].Type)
 	require.Equal(t, reflect.TypeFor[stick](), s.Input().Type)
-	i, ok := s.EventOf(reflect.TypeFor[struct{ Volume float32 }]())
-	require.True(t, ok)
+	i := must.Have(s.EventOf(reflect.TypeFor[struct{ Volume float32 }]()))
 	require.Equal(t, 1, i)
 	require.Nil(t, s.Events()[0].Message.Type)
 	at, _ := s.CommandByName("buy")

@@ -73,12 +73,10 @@ Volume float 32
 
 func TestDeclaredIsThere(t *testing.T) {
 	s := declared(t)
-	_, ok := s.Motion()
-	require.False(t, ok)
+	must.Lack(s.Motion())
 	require.Nil(t, schema.New().Input())
 	world(t, s)
-	m, ok := s.Motion()
-	require.True(t, ok)
+	m := must.Have(s.Motion())
 	require.Equal(t, earth, m)
 	require.Equal(t, 2, len(s.Kinds()))
 	require.Equal(t, schema.EntityKind{Name: "crate", Body: &crate}, s.Kinds()[0])
@@ -91,12 +89,9 @@ func TestDeclaredIsThere(t *testing.T) {
 	require.Equal(t, reflect.TypeFor[stick](), s.Input().Type)
 	require.Equal(t, "Item", s.Commands()[0].Answer.Fields[1].Path)
 	require.Equal(t, "Label", s.Commands()[0].Args.TextFields[0].Path)
-	_, ok = schema.EventByName(s, "sounds")
-	require.False(t, ok)
-	_, ok = s.CommandByName("hit")
-	require.False(t, ok)
-	_, ok = s.EventOf(reflect.TypeFor[buy]())
-	require.False(t, ok)
+	must.Lack(schema.EventByName(s, "sounds"))
+	must.Lack(s.CommandByName("hit"))
+	must.Lack(s.EventOf(reflect.TypeFor[buy]()))
 }
 
 func TestDeclaredRefuses(t *testing.T) {

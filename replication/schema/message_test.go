@@ -64,8 +64,7 @@ var hits = []hit{
 
 func TestMessageRoundTrip(t *testing.T) {
 	s := declared(t)
-	i, ok := s.EventOf(reflect.TypeFor[hit]())
-	require.True(t, ok)
+	i := must.Have(s.EventOf(reflect.TypeFor[hit]()))
 	m := rowschema.NewMessage(s.Events()[i].Message)
 	require.Equal(t, reflect.TypeFor[hit](), m.Type())
 	var payload rowschema.Payload
@@ -97,8 +96,7 @@ func TestMessageGolden(t *testing.T) {
 		want[i/8] |= byte(bit-'0') << (i % 8)
 	}
 	require.Equal(t, append(want, 2, 'h', 'i', 1, 9), b)
-	empty, ok := s.CommandByName("wave")
-	require.True(t, ok)
+	empty := must.Have(s.CommandByName("wave"))
 	b = must.Get(rowschema.NewMessage(s.Commands()[empty].Args).AppendValue(nil, struct{}{}))
 	require.Empty(t, b)
 	require.NoError(t, rowschema.NewMessage(s.Commands()[empty].Args).Parse(nil, &rowschema.Payload{}))

@@ -134,8 +134,7 @@ func requireSameRows(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
 		want := s.Components()[i]
 		want.Type = nil
 		require.Equal(t, want, parsed.Components()[i])
-		j, ok := parsed.ByName(want.Name)
-		require.True(t, ok)
+		j := must.Have(parsed.ByName(want.Name))
 		require.Equal(t, i, j)
 	}
 	coded, parsedCoded := rowcodec.New(s, rowcodec.DefaultTables()), rowcodec.New(parsed, rowcodec.DefaultTables())

@@ -3,10 +3,9 @@ package wire_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/internal/wiretest"
@@ -51,29 +50,21 @@ func TestNoAllocations(t *testing.T) {
 		"append full":   func() { w.Reset(buffer); layout.AppendFull(&w, row) },
 		"append record": func() { _ = wire.AppendRecord(buffer, record) },
 		"append effect": func() { _ = effect.Append(buffer) },
-		"read effect":   func() { e := effectRecord.EffectAdded(); _, _, _, err := e.Ticks(100, wire.MinBack); noError(err) },
+		"read effect":   func() { e := effectRecord.EffectAdded(); _, _, _, err := e.Ticks(100, wire.MinBack); must.Do(err) },
 		"exact body": func() {
 			w.Reset(buffer)
 			wire.AppendExact(&w, wire.Exact{Form: wire.Raw})
 			wire.AppendBody(&w, wire.Raw, &exact, &grid)
 			r.Reset(w.Bytes())
 			wire.ReadBody(&r, wire.ReadExact(&r, 9, wire.Baseline{}, wire.MinBack).Form, &grid, 30)
-			noError(r.Err())
+			must.Do(r.Err())
 		},
 		"append input":  func() { _ = input.Append(buffer) },
-		"read row":      func() { r.Reset(coded); noError(c.Read(&r, &out, past)) },
-		"read header":   func() { _, err := wire.ParseStateHeader(state, &r); noError(err) },
-		"parse input":   func() { noError(parsed.Parse(datagram)) },
-		"check msgpack": func() { noError(wire.CheckMsgpack(message)) },
+		"read row":      func() { r.Reset(coded); must.Do(c.Read(&r, &out, past)) },
+		"read header":   func() { must.Get(wire.ParseStateHeader(state, &r)) },
+		"parse input":   func() { must.Do(parsed.Parse(datagram)) },
+		"check msgpack": func() { must.Do(wire.CheckMsgpack(message)) },
 	} {
-		if n := testing.AllocsPerRun(100, f); !invariants.Enabled { // assertions allocate
-			require.Zero(t, n, name)
-		}
-	}
-}
-
-func noError(err error) {
-	if err != nil {
-		panic(err)
+		alloctest.RequireNone(t, 0, 100, f, name)
 	}
 }

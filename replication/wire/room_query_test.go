@@ -103,6 +103,5 @@ func TestRoomVectors(t *testing.T) {
 		valid++
 	}
 	require.Equal(t, []int{12, 36}, []int{valid, invalid})
-	_, err := wire.Parse[wire.RoomList](wire.RoomList{More: 1}.Append(nil))
-	require.ErrorContains(t, err, "more to come")
+	require.ErrorContains(t, must.Fail(wire.Parse[wire.RoomList](wire.RoomList{More: 1}.Append(nil))), "more to come")
 }

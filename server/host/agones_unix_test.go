@@ -17,6 +17,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -44,9 +45,7 @@ func (c *agonesCalls) of(path string) int {
 
 // TestServeInAFleet: Agones hears when a server is ready, needed and ended, and nothing with --agones off.
 func TestServeInAFleet(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts servers")
-	}
+	shorttest.Skip(t, "starts servers")
 	calls := &agonesCalls{seen: map[string]int{}}
 	sidecar := httptest.NewServer(calls)
 	defer sidecar.Close()

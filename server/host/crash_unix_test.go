@@ -14,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -22,9 +23,7 @@ import (
 // A room that panics at the same tick after each restore stays closed, also in the next process, which serves. No file of it
 // changes until the operator removes the note of the panic.
 func TestRoomInACrashLoop(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
+	shorttest.Skip(t, "starts processes")
 	i := installations(t, t.TempDir())[1]
 	flags := []string{"--journal=always", "--image-every=100ms"}
 	stops := func(s *serverProcess) {
@@ -55,9 +54,7 @@ func TestRoomInACrashLoop(t *testing.T) {
 
 // A process that is killed while a room ends for good leaves files that the next start removes: the room begins with a new world.
 func TestKillWhileARoomEnds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("kills processes")
-	}
+	shorttest.Skip(t, "kills processes")
 	i := installations(t, t.TempDir())[1]
 	folder := filepath.Join(i.image, "room")
 	socket := must.Get(net.ListenPacket("udp", "127.0.0.1:0"))

@@ -114,8 +114,7 @@ func TestAccompany(t *testing.T) {
 
 // TestInheritance: the next process gets the sockets, the cordon, and the key with which it resets the connections of this one.
 func TestInheritance(t *testing.T) {
-	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	require.NoError(t, err)
+	pair := must.Get(syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0))
 	old, next := must.Get(unixConn(os.NewFile(uintptr(pair[0]), "old"))), must.Get(unixConn(os.NewFile(uintptr(pair[1]), "next")))
 	defer old.Close()
 	defer next.Close()

@@ -25,6 +25,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 var chaosMinutes = goflag.Int("chaos", 0, "minutes of TestRoomsHaveOneOwner; 0: one fault of each kind")
@@ -225,9 +226,7 @@ func (c *processes) awaitSteps(rooms []string, after time.Duration) (took time.D
 // TestRoomsHaveOneOwner: while nodes are killed, stand still for longer than their lease and are deployed, the times in which the runs of
 // a room step never overlap. With -chaos the engine has three members, and its leader is killed each minute as well.
 func TestRoomsHaveOneOwner(t *testing.T) {
-	if testing.Short() {
-		t.Skip("kills servers")
-	}
+	shorttest.Skip(t, "kills servers")
 	c := startEngine(t)
 	lease := 2 * time.Second
 	var members *engineMembers

@@ -55,9 +55,7 @@ func newInn(c world.Config) (*Instance, error) {
 		noteStep(room.Name(), w.Tick())
 		noteOwner(room.Name(), run, w.Tick())
 		fail(room, w.Tick())
-		if err := room.Broadcast(&bell{uint32(w.Tick())}); err != nil {
-			panic(err)
-		}
+		must.Do(room.Broadcast(&bell{uint32(w.Tick())}))
 	})
 	if err != nil {
 		return nil, err
@@ -79,10 +77,7 @@ func noteStep(room string, tick uint64) {
 	if path == "" || room == "" { // a journal is repeated
 		return
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		panic(err)
-	}
+	f := must.Get(os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600))
 	defer f.Close()
 	if _, err := fmt.Fprintln(f, room, tick, os.Getpid()); err != nil { // in one write
 		panic(err)

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -18,9 +19,7 @@ import (
 // A warm tick with inputs, acknowledgements and snapshots of every client allocates
 // nothing; only the transport may.
 func TestTickAllocatesNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	raw := schema.NewWithBody()
 	requireNoAllocations(t, raw, session.OnRawInput(func(*session.Session, uint64, []byte) {}))
 	typed := schema.NewWithBody()
@@ -34,9 +33,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 
 // References in inputs do not cost allocations either.
 func TestTickWithReferencesAllocatesNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	s := schema.NewWithBody()
 	type stick struct { // the 4 bytes that clients send
 		At bulk.Handle `net:"ref"`
@@ -51,9 +48,7 @@ func TestTickWithReferencesAllocatesNothing(t *testing.T) {
 
 // Held output costs no allocations.
 func TestTickWithHeldOutputAllocatesNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	input := session.OnRawInput(func(*session.Session, uint64, []byte) {})
 	requireNoAllocations(t, schema.NewWithBody(), input, func(c *session.Config) { c.HoldOutput = true })
 }
@@ -86,9 +81,7 @@ func requireNoAllocations(t *testing.T, s *schema.Schema, input session.Input, c
 	play := func() {
 		tick++
 		for _, c := range clients {
-			if err := c.SendInput(c.Ack(), wire.TickInput{Tick: tick, Data: stick[:]}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(c.SendInput(c.Ack(), wire.TickInput{Tick: tick, Data: stick[:]}))
 		}
 		for i := range uint32(20) {
 			w.SetVelocity(movers[(tick*7+i*13)%200], world.Vec3{X: float32(tick%9) - 4, Z: float32(i%5) - 2})

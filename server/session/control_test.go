@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -79,8 +80,7 @@ func TestControlInJoin(t *testing.T) {
 	d := newTestServerWith(t, func(c *session.Config) {
 		join := c.Hooks.Join
 		c.Hooks.Join = func(s *session.Session) (h world.Entity, err error) {
-			other, err := join(s)
-			require.NoError(t, err)
+			other := must.Get(join(s))
 			s.Control(other)
 			joined, err = join(s)
 			return joined, err

@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
@@ -316,9 +317,7 @@ func attacks() []attack {
 // same work for them in each tick. The attacker's session ends with a code, or costs
 // bounded memory, and bounded work in each tick.
 func TestAttackerDisturbsNobody(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute under the race detector, and has one goroutine")
-	}
+	shorttest.Skip(t, "takes a minute under the race detector, and has one goroutine")
 	undisturbed, efforts, behaved := playCrowded(t, (*attacker).behave)
 	require.Equal(t, wire.OK, behaved.end())
 	for _, c := range attacks() {

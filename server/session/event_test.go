@@ -272,9 +272,7 @@ func newCrowdedCore(b *testing.B) *crowdedCore {
 // prepare delivers the clients' datagrams and moves a third of the crates.
 func (c *crowdedCore) prepare(tick uint32) {
 	for _, p := range c.clients {
-		if err := p.SendInput(p.Ack(), wire.TickInput{Tick: tick, Data: make([]byte, 4)}); err != nil {
-			c.t.Fatal(err)
-		}
+		must.Do(p.SendInput(p.Ack(), wire.TickInput{Tick: tick, Data: make([]byte, 4)}))
 	}
 	for i, h := range c.movers {
 		if i%3 == 0 {
@@ -293,8 +291,6 @@ func (c *crowdedCore) send(tick uint32) {
 		if i%2 == 1 {
 			event = Spark{tick, c.movers[i]}
 		}
-		if err := p.peer.Session().Send(event); err != nil {
-			c.t.Fatal(err)
-		}
+		must.Do(p.peer.Session().Send(event))
 	}
 }

@@ -126,12 +126,10 @@ func TestInputsAreAcknowledged(t *testing.T) {
 	send := func(tick uint32) {
 		c.queueInput(wire.Ack{}, wire.TickInput{Tick: tick})
 	}
-	_, ok := applied()
-	require.False(t, ok)
+	must.Lack(applied())
 	n := uint32(d.world.Tick()) + 1
 	send(n)
-	got, ok := applied()
-	require.True(t, ok)
+	got := must.Have(applied())
 	require.Equal(t, n, got)
 	send(n - 1)
 	got, _ = applied()

@@ -75,8 +75,7 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 			}
 			before := x.core.Stats().Views
 			shot := readShot(data)
-			at, named := p.View()
-			require.True(t, named)
+			at := must.Have(p.View())
 			outcome := 0
 			for i, n := range x.core.Stats().Views {
 				if n != before[i] {

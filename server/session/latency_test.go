@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
@@ -211,10 +212,7 @@ func measureLatencies(t testing.TB, hz int, frame time.Duration, rtt, jitter int
 
 func measurePresses(t testing.TB, hz int, frame time.Duration, rtt, jitter int64, prompt bool) latency {
 	var all latency
-	phases := 4.0
-	if testing.Short() {
-		phases = 2
-	}
+	phases := shorttest.Pick(4.0, 2)
 	for seed := range uint64(phases) {
 		l := measureLatency(t, drawingConfig{
 			seed: 10 * seed, frame: frame, snapshotHz: hz, world: world.Config{Gravity: -1}, prompt: prompt,
@@ -257,11 +255,7 @@ func TestPromptPressToDrawn(t *testing.T) {
 // Drawing more often never adds latency, nor more than a datagram a tick.
 func TestFastFramesAddNoLatency(t *testing.T) {
 	racetest.SkipSequential(t)
-	rates := []int{60, 30}
-	if testing.Short() {
-		rates = rates[:1]
-	}
-	for _, hz := range rates {
+	for _, hz := range shorttest.Pick([]int{60, 30}, []int{60}) {
 		for _, rtt := range []int64{0, 100} {
 			slow := measureLatencies(t, hz, time.Second/60, rtt, 10)
 			for _, frame := range []time.Duration{time.Millisecond, 7 * time.Millisecond} {

@@ -228,10 +228,8 @@ func TestArrivalsBound(t *testing.T) {
 		p.addArrival(arrival{id: id + 1, moves: 3})
 	}
 	require.Len(t, p.arrived, maxArrivals)
-	_, ok := p.arrivalOf(&traveller{identity: identity{id: 2 * maxArrivals}, moves: 2})
-	require.True(t, ok)
-	_, ok = p.arrivalOf(&traveller{identity: identity{id: 2 * maxArrivals}, moves: 3})
-	require.False(t, ok)
+	must.Have(p.arrivalOf(&traveller{identity: identity{id: 2 * maxArrivals}, moves: 2}))
+	must.Lack(p.arrivalOf(&traveller{identity: identity{id: 2 * maxArrivals}, moves: 3}))
 }
 
 // A session that moves keeps its place in the next room while it waits for the disk of the room that it has left, however long

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -343,9 +343,7 @@ func FuzzNotes(f *testing.F) {
 
 // Notes of a warm tick cost no allocations.
 func TestNotesAllocateNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	d := newSavingServer(t, func(c *session.Config) { c.MaxSessions = 30 })
 	for range 30 {
 		d.enter()

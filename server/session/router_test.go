@@ -40,9 +40,7 @@ func newTestRooms(t *testing.T, change func(*RouterConfig)) *testRooms {
 		},
 	}
 	change(&c)
-	var err error
-	h.router, err = NewRouter(c)
-	require.NoError(t, err)
+	h.router = must.Get(NewRouter(c))
 	return h
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
@@ -204,10 +205,7 @@ func (c *teamServer) visible(g *teamClient, h bulk.Handle) (show, forbidden, sur
 // TestRulesEndToEnd changes rules over bad links, and checks every client's verdicts once
 // the world is quiet.
 func TestRulesEndToEnd(t *testing.T) {
-	seeds := uint64(8)
-	if testing.Short() {
-		seeds = 2
-	}
+	seeds := shorttest.Pick[uint64](8, 2)
 	hidden := map[wire.Reason]int{}
 	for seed := range seeds {
 		c := newTeamServer(t, seed)

@@ -50,8 +50,7 @@ func TestSchemaIsCompleted(t *testing.T) {
 		InvMass: 0.25, Coupling: 0.5, Radius: 0.5, Friction: 0.75, Restitution: 0.25, Layers: 6,
 	}}, got.Kinds()[1])
 	require.Zero(t, got.Kinds()[2].Body.InvMass)
-	m, ok := got.Motion()
-	require.True(t, ok)
+	m := must.Have(got.Motion())
 	require.Equal(t, schema.Motion{
 		TickHz: 50, Gravity: 9.81, MaxSpeed: world.MaxSpeed, HalfX: 100, Height: 20, HalfZ: 50,
 		RestSpeed: 0.08, RestTicks: 25, Bounds: schema.BoundsBounce,
@@ -67,7 +66,7 @@ func TestSchemaIsCompleted(t *testing.T) {
 	still := must.Get(world.New(world.Config{}))
 	config.World = still
 	core = must.Get(session.NewCore(config))
-	_, ok = core.Config().Schema.Motion()
+	_, ok := core.Config().Schema.Motion()
 	require.False(t, ok, "nothing moves")
 }
 

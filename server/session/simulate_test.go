@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -12,9 +13,7 @@ import (
 
 // addExact adds a kind whose bodies clients may compute.
 func addExact(config *session.Config) {
-	if _, err := config.World.AddKind(world.Kind{Name: "clean", Exact: true, Body: &world.BodyDef{Mass: 1, Radius: 0.5}}); err != nil {
-		panic(err)
-	}
+	must.Get(config.World.AddKind(world.Kind{Name: "clean", Exact: true, Body: &world.BodyDef{Mass: 1, Radius: 0.5}}))
 }
 
 // A session simulates if its client can simulate and the world has an exact kind. A client

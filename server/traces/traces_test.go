@@ -17,6 +17,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/traces"
 )
@@ -82,8 +83,7 @@ func valueOf(all []*common.KeyValue, key string) string {
 // TestExport: spans arrive with their times, attributes, errors and phases.
 func TestExport(t *testing.T) {
 	r := newReceiver(t)
-	e, err := traces.New(t.Context(), "mygame")
-	require.NoError(t, err)
+	e := must.Get(traces.New(t.Context(), "mygame"))
 	began := time.Unix(1_800_000_000, 0)
 	e.Trace(server.Span{Name: "join", Began: began, Took: 2 * time.Millisecond, Room: "hall", Epoch: 0xab, Tick: 7, Session: 9, User: "ada"})
 	e.Trace(server.Span{Name: "move", Began: began, Took: time.Second, Room: "match/a", From: "hall", Session: 9})
@@ -116,8 +116,7 @@ func TestExport(t *testing.T) {
 func TestOffByDefault(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
-	e, err := traces.New(t.Context(), "mygame")
-	require.NoError(t, err)
+	e := must.Get(traces.New(t.Context(), "mygame"))
 	e.Trace(server.Span{Name: "join"})
 	require.NoError(t, e.Close(t.Context()))
 }
@@ -132,8 +131,7 @@ func TestReceiverFails(t *testing.T) {
 	defer s.Close()
 	defer close(over)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", s.URL)
-	e, err := traces.New(t.Context(), "mygame")
-	require.NoError(t, err)
+	e := must.Get(traces.New(t.Context(), "mygame"))
 	for range 10_000 { // more than the queue holds
 		e.Trace(server.Span{Name: "join"})
 	}

@@ -328,9 +328,7 @@ func (m *reading) evaluate(e *readEffect, b *readBody, sum *[3]float32) {
 	}
 	planes := func(v *[3]float32) field.Planes { return field.Planes{X: v[0:1:1], Y: v[1:2:2], Z: v[2:3:3]} }
 	env := field.Env{Time: m.seconds(n), Params: e.params}
-	if err := e.program.Evaluate(planes(&q), planes(sum), env, make([]float32, e.program.Scratch())); err != nil {
-		panic(err)
-	}
+	must.Do(e.program.Evaluate(planes(&q), planes(sum), env, make([]float32, e.program.Scratch())))
 }
 
 func (m *reading) moveBody(b *readBody) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestPathCheck(t *testing.T) {
@@ -51,8 +53,7 @@ func TestSimRefusals(t *testing.T) {
 	s.EndEffect(3, true)
 	s.EndEffect(4000, true)
 	s.Drop(7)
-	_, ok := s.State(7)
-	require.False(t, ok)
+	must.Lack(s.State(7))
 	s.Tick()
 	require.EqualValues(t, 6, s.Now())
 }

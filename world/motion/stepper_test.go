@@ -18,8 +18,7 @@ import (
 func weather(t testing.TB, s *Stepper, tick uint64) []Effect {
 	var all []Effect
 	for i, name := range append(field.ShippedNames(), field.ShippedNames()...) {
-		text, ok := field.Shipped(name)
-		require.True(t, ok)
+		text := must.Have(field.Shipped(name))
 		p := must.Get(field.Compile(text))
 		e := Effect{
 			Program: p, Mode: Mode(i % 2), Time: s.Seconds(tick),

@@ -225,8 +225,7 @@ func (v *vector) simulate(t testing.TB, ticks int) (all results) {
 		sim.Tick()
 		var states []string
 		for i := range v.Bodies {
-			state, ok := sim.State(uint32(i))
-			require.True(t, ok)
+			state := must.Have(sim.State(uint32(i)))
 			states = append(states, textOf(state))
 		}
 		all = append(all, states)

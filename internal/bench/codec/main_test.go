@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
 )
@@ -35,17 +36,13 @@ func drift(t *testing.T, frames int) string {
 }
 
 func TestMeasure(t *testing.T) {
-	r, err := load(drift(t, 16))
-	require.NoError(t, err)
+	r := must.Get(load(drift(t, 16)))
 	require.Len(t, r.frames, 16)
-	s, err := newSchema()
-	require.NoError(t, err)
+	s := must.Get(newSchema())
 	trained := rowtrain.Train(s, samples(s, []*recording{r}, 6, 3))
 	for _, loss := range []float64{0, 0.3} {
-		plain, err := measure(rowcodec.New(s, rowcodec.Untrained().Tables()), r, newBaselines(16, 6, 3, loss), 1)
-		require.NoError(t, err)
-		taught, err := measure(rowcodec.New(s, trained), r, newBaselines(16, 6, 3, loss), 1)
-		require.NoError(t, err)
+		plain := must.Get(measure(rowcodec.New(s, rowcodec.Untrained().Tables()), r, newBaselines(16, 6, 3, loss), 1))
+		taught := must.Get(measure(rowcodec.New(s, trained), r, newBaselines(16, 6, 3, loss), 1))
 		require.Equal(t, 10, taught.Packets)
 		require.Less(t, taught.BytesPacket, plain.BytesPacket)
 		require.InDelta(t, 91, taught.Rows, 2, "moving cubes and the player")
@@ -75,8 +72,7 @@ func TestBaselinesAreReceivedFrames(t *testing.T) {
 
 func TestLoadRejects(t *testing.T) {
 	name := drift(t, 1)
-	data, err := os.ReadFile(name)
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(name))
 	for what, change := range map[string]func(b []byte) []byte{
 		"cut":         func(b []byte) []byte { return b[:len(b)-1] },
 		"orientation": func(b []byte) []byte { b[5]++; b[5]++; return b },

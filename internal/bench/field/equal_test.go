@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/bench/field/fastmath"
 	"github.com/worldd/worldd/internal/bench/field/fused"
+	"github.com/worldd/worldd/internal/must"
 )
 
 func has512() bool { return cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL }
@@ -59,8 +60,7 @@ func TestYardstickEqual(t *testing.T) {
 			continue
 		}
 		for effect, name := range []string{"explosion", "whirl", "sixteen"} {
-			p, err := field.Compile(textFor(effect, s))
-			require.NoError(t, err)
+			p := must.Get(field.Compile(textFor(effect, s)))
 			for _, n := range []int{1, 7, 16, 1000, 20_003} {
 				a, b := newPlanes(n), newPlanes(n)
 				if effect != fused.Sixteen {
@@ -86,8 +86,7 @@ func TestYardstickNear(t *testing.T) {
 	const n = 5000
 	for effect, name := range []string{"explosion", "whirl", "sixteen"} {
 		want := newPlanes(n)
-		p, err := field.Compile(textFor(effect, s))
-		require.NoError(t, err)
+		p := must.Get(field.Compile(textFor(effect, s)))
 		points, out := fieldPlanes(want)
 		require.NoError(t, p.Evaluate(points, out, field.Env{Time: float64(s.Time)}, make([]float32, p.Scratch())))
 		for other, run := range map[string]func(p *fused.Planes){

@@ -18,6 +18,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/bench/field/fastmath"
 	"github.com/worldd/worldd/internal/bench/field/fused"
+	"github.com/worldd/worldd/internal/must"
 )
 
 var (
@@ -34,9 +35,7 @@ type variant struct {
 // cpuTime returns the CPU time of this thread, which excludes other load on the machine.
 func cpuTime() time.Duration {
 	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now); err != nil {
-		panic(err)
-	}
+	must.Do(unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now))
 	return time.Duration(now.Nano())
 }
 
@@ -82,15 +81,12 @@ func median(d []time.Duration) time.Duration {
 
 // evaluator returns a function that evaluates a text on the planes.
 func evaluator(t *testing.T, text string, p *fused.Planes, s *fused.Scene) func(times int) {
-	program, err := field.Compile(text)
-	require.NoError(t, err)
+	program := must.Get(field.Compile(text))
 	points, out := fieldPlanes(p)
 	scratch := make([]float32, program.Scratch())
 	return func(times int) {
 		for range times {
-			if err := program.Evaluate(points, out, field.Env{Time: float64(s.Time)}, scratch); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(program.Evaluate(points, out, field.Env{Time: float64(s.Time)}, scratch))
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // Packets return in order, with source and destination exchanged. Lost ones count as sent.
@@ -19,8 +21,7 @@ func TestLink(t *testing.T) {
 		min, max int // delivered of 1,000
 	}{{"all arrive", 0, 1000, 1000}, {"some are lost", 0.1, 850, 950}, {"all are lost", 1, 0, 0}} {
 		t.Run(c.name, func(t *testing.T) {
-			ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK, 0)
-			require.NoError(t, err)
+			ends := must.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK, 0))
 			kernel := os.NewFile(uintptr(ends[0]), "kernel")
 			l := startLink(os.NewFile(uintptr(ends[1]), "tun"), c.loss, time.Millisecond)
 			arrived := make(chan []byte)

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 // TestMain runs a child if a test starts its own program as one.
@@ -25,13 +28,10 @@ func TestMain(m *testing.M) {
 
 // Each peer serves three clients, with about 200 entities in view; quic has none.
 func TestPeers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some seconds")
-	}
+	shorttest.Skip(t, "some seconds")
 	for _, p := range peers {
 		t.Run(p.name, func(t *testing.T) {
-			m, err := (&bench{}).measure(t.Context(), p, load{clients: 3, seconds: 1})
-			require.NoError(t, err)
+			m := must.Get((&bench{}).measure(t.Context(), p, load{clients: 3, seconds: 1}))
 			require.Positive(t, m.client.Updates)
 			for _, c := range slices.Concat(costs, causes) {
 				if !p.bare || c.name != "rows" && c.name != "known" {
@@ -63,16 +63,14 @@ func run10() measurement {
 
 func TestTables(t *testing.T) {
 	var b bytes.Buffer
-	p, err := peersNamed("delta, worldd")
-	require.NoError(t, err)
+	p := must.Get(peersNamed("delta, worldd"))
 	require.NoError(t, writeTables(&b, load{clients: 10, seconds: 5, rounds: 1}, p, map[string][]measurement{"worldd": {run10()}}))
 	words := strings.Fields(b.String())
 	require.NotContains(t, words, "delta", "it was not measured")
 	first := slices.Index(words, "worldd") + 1
 	require.Equal(t, strings.Fields("100.0 40.0 4.00 9.00 60.0 3.0 8.0 28 57 30 20.00"), words[first:first+len(costs)])
 	require.Equal(t, strings.Fields("12.0 7.0 1.50 2.50 25.0 230.0 19.00"), words[len(words)-len(causes):])
-	_, err = peersNamed("worldd,other")
-	require.ErrorContains(t, err, "delta-tls")
+	require.ErrorContains(t, must.Fail(peersNamed("worldd,other")), "delta-tls")
 }
 
 func TestMedian(t *testing.T) {
@@ -107,8 +105,7 @@ func TestAge(t *testing.T) {
 
 // A client that applies three updates at once has waited for each since its tick.
 func TestUpdatesAtOnce(t *testing.T) {
-	clock, err := openClock(filepath.Join(t.TempDir(), "clock"))
-	require.NoError(t, err)
+	clock := must.Get(openClock(filepath.Join(t.TempDir(), "clock")))
 	for i := range 10 {
 		clock.ticks[i].Store(int64(i+1) * 1000)
 	}
@@ -133,14 +130,11 @@ func TestQuantile(t *testing.T) {
 
 func TestCounter(t *testing.T) {
 	const text = "Ip: Forwarding InReceives\nIp: 1 42\nTcp: InSegs OutSegs\nTcp: 7 -8\n"
-	n, err := counter(text, "Tcp", "OutSegs")
-	require.NoError(t, err)
+	n := must.Get(counter(text, "Tcp", "OutSegs"))
 	require.EqualValues(t, -8, n)
-	n, err = counter(text, "Ip", "InReceives")
-	require.NoError(t, err)
+	n = must.Get(counter(text, "Ip", "InReceives"))
 	require.EqualValues(t, 42, n)
-	_, err = counter(text, "Udp", "InDatagrams")
-	require.ErrorContains(t, err, "Udp.InDatagrams")
+	require.ErrorContains(t, must.Fail(counter(text, "Udp", "InDatagrams")), "Udp.InDatagrams")
 }
 
 // A client of delta knows what its viewer in the game sees, with and without quantised fields.
@@ -153,8 +147,7 @@ func TestDelta(t *testing.T) {
 			precision := map[bool]float64{false: 0, true: positionUnit / 2}[quantised]
 			for range 200 {
 				require.NoError(t, g.step(encodeDelta(quantised)))
-				u, err := seen.decode(<-v.out)
-				require.NoError(t, err)
+				u := must.Get(seen.decode(<-v.out))
 				require.Equal(t, g.tick, u.tick)
 				require.Len(t, seen.entities, len(v.known))
 				for e := range v.known {
@@ -182,12 +175,10 @@ func TestDeltaToSlowClient(t *testing.T) {
 	}
 	seen := newDeltaView(false)
 	for range maxUnsent {
-		_, err := seen.decode(<-v.out)
-		require.NoError(t, err)
+		must.Get(seen.decode(<-v.out))
 	}
 	require.NoError(t, g.step(encodeDelta(false)))
-	_, err := seen.decode(<-v.out)
-	require.NoError(t, err)
+	must.Get(seen.decode(<-v.out))
 	for e := range v.known {
 		require.Equal(t, e.at, seen.entities[e.id].at)
 	}
@@ -198,8 +189,7 @@ func TestFull(t *testing.T) {
 	v := g.join()
 	require.NoError(t, g.step(encodeFull))
 	var seen fullView
-	u, err := seen.decode(<-v.out)
-	require.NoError(t, err)
+	u := must.Get(seen.decode(<-v.out))
 	in := 0
 	for range g.near(v.avatar.at, enterRadius) {
 		in++

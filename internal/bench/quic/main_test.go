@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 // TestMain runs the clients if a test starts its own program as the child process.
@@ -23,13 +26,10 @@ func TestMain(m *testing.M) {
 }
 
 func TestBareServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some seconds")
-	}
+	shorttest.Skip(t, "some seconds")
 	l := load{clients: 3, hz: 20, ticks: 60, bytes: 1500, answer: true, pad: "both", seconds: 1}
 	began := time.Now()
-	r, err := measureBare(t.Context(), l)
-	require.NoError(t, err)
+	r := must.Get(measureBare(t.Context(), l))
 	require.Positive(t, r.Snapshots)
 	require.LessOrEqual(t, float64(r.Snapshots), 3*20*time.Since(began).Seconds()+3, "at most the configured rate")
 	require.Positive(t, r.CPUMicrosPerSnap)
@@ -54,16 +54,13 @@ func TestSnapshotSizes(t *testing.T) {
 func TestParseReport(t *testing.T) {
 	report := `{"cost":{"snapshots_sent":1000,"cpu_us_per_snapshot":50,"cores":0.05,"packets_per_snapshot":3,"bytes_per_snapshot":900.4,"resident_bytes":9000000}}`
 	l := load{clients: 50, hz: 20}
-	r, err := parseReport([]byte(report), 4_000_000, &l)
-	require.NoError(t, err)
+	r := must.Get(parseReport([]byte(report), 4_000_000, &l))
 	require.Equal(t, result{Snapshots: 1000, CPUMicrosPerSnap: 50, PacketsPerSnapshot: 3, KBPerClient: 100, Cores: 0.05}, r)
 	require.Equal(t, 900, l.bytes)
 
 	l.hz = 30
-	_, err = parseReport([]byte(report), 0, &l)
-	require.ErrorContains(t, err, "20.0 snapshots per second")
-	_, err = parseReport([]byte(`{"cost":null}`), 0, &l)
-	require.ErrorContains(t, err, "no costs")
+	require.ErrorContains(t, must.Fail(parseReport([]byte(report), 0, &l)), "20.0 snapshots per second")
+	require.ErrorContains(t, must.Fail(parseReport([]byte(`{"cost":null}`), 0, &l)), "no costs")
 }
 
 func TestWrite(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 var drawGallery = goflag.Bool("draw", false, "draw the pictures of the shipped effects, and rewrite the gallery in field's README")
@@ -60,9 +61,7 @@ var gallery = map[string][2][]string{
 // TestGallery keeps field's README up to date: it shows all shipped effects, with the
 // pictures that its commands produce today.
 func TestGallery(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a dozen pictures are slow under the race detector")
-	}
+	shorttest.Skip(t, "a dozen pictures are slow under the race detector")
 	var text strings.Builder
 	for _, name := range field.ShippedNames() {
 		views, listed := gallery[name]
