@@ -9,50 +9,42 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestFaultCrash runs the simulation of crashes with every deliberate fault of notes and held output.
 func TestFaultCrash(t *testing.T) {
-	t.Cleanup(func() { fault.Inject("") })
-	faults, err := fault.All()
-	require.NoError(t, err)
-	n := 0
-	for _, f := range faults {
-		if !strings.HasPrefix(f.Name, "Crash") {
-			continue
-		}
-		n++
-		fault.Inject(f.Name)
-		var caught error
-		for seed := uint64(1); seed < 60 && caught == nil; seed++ {
-			caught = newCrashSim(seed).simulate()
-		}
-		fault.Inject("")
-		t.Logf("%-20s %v", f.Name, caught)
-		require.Error(t, caught, "fault %s survives: %s", f.Name, f.Breaks)
-	}
-	require.Equal(t, 10, n)
+	catchFamily(t, "Crash", 10, 59, func(seed uint64) error { return newCrashSim(seed + 1).simulate() })
 }
 
 // TestFaultPassages runs the simulation of crashes between rooms with every deliberate fault of departures and arrivals.
 func TestFaultPassages(t *testing.T) {
+	catchFamily(t, "Passage", 10, 20, func(seed uint64) error { return newMoveSim(seed, 2+int(seed%4/3)).simulate() })
+}
+
+// TestFaultRooms runs the simulation of rooms with every deliberate fault of moves.
+func TestFaultRooms(t *testing.T) {
+	catchFamily(t, "Room", 8, 40, func(seed uint64) error { return newRoomsSim(t, seed).simulate() })
+}
+
+// catchFamily runs a simulation with each of the faults whose names have a prefix, and requires that one of the seeds
+// catches it.
+func catchFamily(t *testing.T, prefix string, faults int, seeds uint64, simulate func(seed uint64) error) {
 	t.Cleanup(func() { fault.Inject("") })
-	faults, err := fault.All()
-	require.NoError(t, err)
 	n := 0
-	for _, f := range faults {
-		if !strings.HasPrefix(f.Name, "Passage") {
+	for _, f := range must.Get(fault.All()) {
+		if !strings.HasPrefix(f.Name, prefix) {
 			continue
 		}
 		n++
 		fault.Inject(f.Name)
 		var caught error
-		for seed := uint64(0); seed < 20 && caught == nil; seed++ {
-			caught = newMoveSim(seed, 2+int(seed%4/3)).simulate()
+		for seed := uint64(0); seed < seeds && caught == nil; seed++ {
+			caught = simulate(seed)
 		}
 		fault.Inject("")
 		t.Logf("%-20s %v", f.Name, caught)
 		require.Error(t, caught, "fault %s survives: %s", f.Name, f.Breaks)
 	}
-	require.Equal(t, 10, n)
+	require.Equal(t, faults, n)
 }

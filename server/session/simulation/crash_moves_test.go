@@ -15,6 +15,7 @@ import (
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -607,10 +608,7 @@ func (s *moveSim) simulate() error {
 // TestMoveCrashes crashes a process at any boundary of ticks in which sessions move, over seeds: -run MoveCrashes -moves 1000.
 func TestMoveCrashes(t *testing.T) {
 	racetest.SkipSequential(t)
-	seeds := *moveSeeds
-	if testing.Short() {
-		seeds = min(seeds, 2)
-	}
+	seeds := shorttest.Pick(*moveSeeds, min(*moveSeeds, 2))
 	var forks, between, resumed, returned int
 	for seed := range uint64(seeds) {
 		s := newMoveSim(seed, 2+int(seed%4/3))

@@ -16,6 +16,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -469,10 +470,7 @@ func (s *crashSim) simulate() error {
 // -run Crashes -crashes 10000; one: -crash 17.
 func TestCrashes(t *testing.T) {
 	racetest.SkipSequential(t)
-	first, seeds := uint64(1), *crashSeeds
-	if testing.Short() {
-		seeds = min(seeds, 15)
-	}
+	first, seeds := uint64(1), shorttest.Pick(*crashSeeds, min(*crashSeeds, 15))
 	if *crashSeed != 0 {
 		first, seeds = *crashSeed, 1
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
@@ -515,10 +516,7 @@ func (s *roomsSim) simulate() error {
 // Sessions move between rooms over bad links. Clients always show the room where their
 // session is.
 func TestMovesBetweenRooms(t *testing.T) {
-	seeds := 60
-	if testing.Short() {
-		seeds = 12
-	}
+	seeds := shorttest.Pick(60, 12)
 	var moves, heard, in, refused int
 	for seed := range uint64(seeds) {
 		s := newRoomsSim(t, seed)

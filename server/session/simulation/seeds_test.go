@@ -14,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -30,10 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // duplication, reordering, delay and disconnects, while slots are reused, clients reconnect
 // and the server restarts. Repeat one seed with -seed.
 func TestHandlesNeverLie(t *testing.T) {
-	first, n := *firstSeed, *seedCount
-	if testing.Short() {
-		n = min(n, 8)
-	}
+	first, n := *firstSeed, shorttest.Pick(*seedCount, min(*seedCount, 8))
 	if *oneSeed != 0 {
 		first, n = *oneSeed, 1
 	}
@@ -57,9 +55,7 @@ func TestHandlesNeverLie(t *testing.T) {
 
 // Many viewers of one world do not affect each other.
 func TestHandlesNeverLieToMany(t *testing.T) {
-	if testing.Short() {
-		t.Skip("TestHandlesNeverLie suffices")
-	}
+	shorttest.Skip(t, "TestHandlesNeverLie suffices")
 	s := generate(1, 64)
 	s.viewers = 64
 	requireRun(t, s)

@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -112,10 +113,7 @@ func unseenScript(seed uint64) *script {
 // commands on those entities (R10).
 func TestAnswersDependOnSight(t *testing.T) {
 	racetest.SkipSequential(t)
-	seeds := uint64(60)
-	if testing.Short() {
-		seeds = 6
-	}
+	seeds := shorttest.Pick[uint64](60, 6)
 	var answered [2]int
 	for seed := uint64(1); seed <= seeds; seed++ {
 		still, churning, f := playUnseen(seed)

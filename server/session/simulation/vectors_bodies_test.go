@@ -178,11 +178,7 @@ func (k *bodyMaker) add(code wire.Code, name, about string, s *bodySession) *vec
 		Name: name, About: about, Protocol: wire.Version, Schema: k.schema.Text(), SchemaHash: fmt.Sprintf("%016x", k.schema.Hash()), Simulate: true,
 		Handles: []bulk.Handle{bulk.NewHandle(1, hostileFloor), bulk.NewHandle(2, hostileFloor), bulk.NewHandle(1, moveFloor)},
 	}, s.steps)
-	want := ""
-	if code != wire.OK {
-		want = code.String()
-	}
-	require.Equal(k.t, want, c.Steps[len(c.Steps)-1].Expect.Error, "%s: %s", name, about)
+	requireEnd(k.t, code, &c)
 	k.cases = append(k.cases, c)
 	return &k.cases[len(k.cases)-1]
 }

@@ -36,11 +36,7 @@ func same(*wire.Welcome) {}
 func (k *moveMaker) add(code wire.Code, name, about string, steps ...vectors.Step) {
 	handles := []bulk.Handle{boundEntity(0), boundEntity(2), bulk.NewHandle(9, hostileFloor), moved(provisionalSlot), moved(9), wire.ProvisionalHandle(0), wire.ProvisionalHandle(1)}
 	c := played(k.t, k.schema, name, about, handles, append([]vectors.Step{k.opening()}, steps...))
-	want := ""
-	if code != wire.OK {
-		want = code.String()
-	}
-	require.Equal(k.t, want, c.Steps[len(c.Steps)-1].Expect.Error, "%s: %s", name, about)
+	requireEnd(k.t, code, &c)
 	k.cases = append(k.cases, c)
 }
 

@@ -3,8 +3,6 @@ package simulation
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
@@ -57,11 +55,7 @@ func (k *provisionalMaker) add(code wire.Code, name, about string, steps ...vect
 		handles = append(handles, wire.ProvisionalHandle(i))
 	}
 	c := played(k.t, k.schema, name, about, handles, append([]vectors.Step{k.opening()}, steps...))
-	want := ""
-	if code != wire.OK {
-		want = code.String()
-	}
-	require.Equal(k.t, want, c.Steps[len(c.Steps)-1].Expect.Error, "%s: %s", name, about)
+	requireEnd(k.t, code, &c)
 	k.cases = append(k.cases, c)
 }
 

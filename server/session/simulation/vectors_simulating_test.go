@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
@@ -55,13 +54,7 @@ func cleanScript() *script {
 
 // recordedClean returns the data that a simulating client received.
 func recordedClean(t *testing.T) vectors.Case {
-	x := newSim(cleanScript())
-	x.recording = &recording{}
-	require.Nil(t, x.simulate())
-	var handles []bulk.Handle
-	for _, l := range x.order {
-		handles = append(handles, l.handle)
-	}
+	x, handles := recordScript(t, cleanScript())
 	served := x.core.Config().Schema
 	c := playedAs(t, served, vectors.Case{
 		Name: "clean", About: "what a client that simulates received, and the states that it computes: the server's, to the bit",

@@ -78,14 +78,28 @@ func recorded(t *testing.T, seed uint64) vectors.Case {
 	s.ops = slices.DeleteFunc(s.ops, func(o op) bool {
 		return o.tick > s.ticks || o.do == "mislead" || o.do == "revive" || o.do == "boast" || o.do == "ride" || o.do == "ask" || o.do == "rename" || o.do == "name" || o.do == "aim" || o.do == "plain" || ofClean(o) || strings.Contains(o.do, ":")
 	})
-	x := newSim(s)
+	x, handles := recordScript(t, s)
+	return played(t, x.core.Config().Schema, fmt.Sprintf("simulation-%d", seed), "what a client received in the simulation of this seed", handles, x.recording.steps)
+}
+
+// requireEnd requires that a case ends with a code.
+func requireEnd(t testing.TB, code wire.Code, c *vectors.Case) {
+	want := ""
+	if code != wire.OK {
+		want = code.String()
+	}
+	require.Equal(t, want, c.Steps[len(c.Steps)-1].Expect.Error, "%s: %s", c.Name, c.About)
+}
+
+// recordScript runs a script and records its first client. It returns the handles of all entities.
+func recordScript(t *testing.T, s *script) (x *sim, handles []bulk.Handle) {
+	x = newSim(s)
 	x.recording = &recording{}
 	require.Nil(t, x.simulate())
-	var handles []bulk.Handle
 	for _, l := range x.order {
 		handles = append(handles, l.handle)
 	}
-	return played(t, x.core.Config().Schema, fmt.Sprintf("simulation-%d", seed), "what a client received in the simulation of this seed", handles, x.recording.steps)
+	return x, handles
 }
 
 // riderScript is a script in which entities ride on others that move, change seats, and lose
@@ -118,13 +132,7 @@ func riderSchema() *schema.Schema {
 // recordedRiders returns the data that a client received while entities rode on others: the
 // only vector with anchored rows.
 func recordedRiders(t *testing.T) vectors.Case {
-	x := newSim(riderScript())
-	x.recording = &recording{}
-	require.Nil(t, x.simulate())
-	var handles []bulk.Handle
-	for _, l := range x.order {
-		handles = append(handles, l.handle)
-	}
+	x, handles := recordScript(t, riderScript())
 	c := played(t, x.core.Config().Schema, "simulation-riders", "what a client received while entities rode on others, whose rows are anchored", handles, x.recording.steps)
 	require.Greater(t, anchored(t, &c), 50)
 	return c

@@ -59,12 +59,8 @@ func texted(later uint32) bulk.Handle { return bulk.NewHandle(1, hostileFloor+la
 // add adds a case that ends with an error, or none.
 func (k *textMaker) add(code wire.Code, name, about string, steps ...vectors.Step) {
 	c := played(k.t, k.schema, name, about, []bulk.Handle{texted(0), texted(2), bulk.NewHandle(2, hostileFloor)}, append([]vectors.Step{k.opening()}, steps...))
-	want := ""
-	if code != wire.OK {
-		want = code.String()
-	}
 	require.Len(k.t, c.Steps, len(steps)+1, "%s: %s: %+v", name, about, c.Steps[len(c.Steps)-1].Expect)
-	require.Equal(k.t, want, c.Steps[len(c.Steps)-1].Expect.Error, "%s: %s", name, about)
+	requireEnd(k.t, code, &c)
 	k.cases = append(k.cases, c)
 }
 
@@ -436,13 +432,7 @@ func talkScript() *script {
 // recordedTalk returns the data that a client received while texts changed and events were
 // sent.
 func recordedTalk(t *testing.T) vectors.Case {
-	x := newSim(talkScript())
-	x.recording = &recording{}
-	require.Nil(t, x.simulate())
-	var handles []bulk.Handle
-	for _, l := range x.order {
-		handles = append(handles, l.handle)
-	}
+	x, handles := recordScript(t, talkScript())
 	declared := must.Get(vectors.TalkSchema())
 	c := playedBy(t, declared, x.core.Config().Schema, "simulation-texts", "what a client received while texts changed and events were sent", handles, x.recording.steps)
 	heard, named := map[string]int{}, 0
