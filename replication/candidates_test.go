@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -98,8 +99,7 @@ func TestNaNPosition(t *testing.T) {
 	s.addWithin(&p, world.Vec3{X: -50, Z: -50}, 10, 0)
 	require.Zero(t, s.inside[0])
 	p.removeBody(1)
-	_, ok := p.positionOf(1)
-	require.False(t, ok)
+	must.Lack(p.positionOf(1))
 }
 
 // TestAddWithinChanged: a query for changes skips unchanged cells.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -57,10 +58,7 @@ func (o *watchedWorld) tick() {
 	u := o.viewer.Snapshot()
 	o.written += uint32(len(records(o.t, u)))
 	o.ack = wire.Ack{Seen: true, Newest: o.viewer.Numbers().Seq, Mask: 1<<64 - 1, Structure: o.written}
-	o.bytes += len(u.Stream)
-	for _, d := range u.Datagrams {
-		o.bytes += len(d)
-	}
+	o.bytes += bytesOf(u)
 }
 
 // newHeap pours 400 solid rocks into a box, in which a kinematic rock stirs them for ever.
@@ -99,10 +97,7 @@ func newBirds(t testing.TB, exact bool) *watchedWorld {
 // of bodies that fly for a while.
 func TestHeapBytes(t *testing.T) {
 	racetest.SkipSequential(t)
-	ticks := 1200
-	if testing.Short() {
-		ticks = 300
-	}
+	ticks := shorttest.Pick(1200, 300)
 	var cost [2]int
 	for i, exact := range []bool{false, true} {
 		o := newHeap(t, exact)

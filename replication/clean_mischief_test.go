@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -204,11 +205,7 @@ func (m *disturbedWorld) changeEffect(what int) {
 
 // TestExactBodiesEqualUnderMischief: P1 to P3 for every cause of a disturbance.
 func TestExactBodiesEqualUnderMischief(t *testing.T) {
-	seeds := 16
-	if testing.Short() {
-		seeds = 3
-	}
-	for seed := range uint64(seeds) {
+	for seed := range shorttest.Pick[uint64](16, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { testMischief(t, seed) })
 	}
 }
@@ -253,8 +250,7 @@ func (m *disturbedWorld) play(ticks int, clients []mischiefClient) {
 			require.NoError(m.t, v.CheckInvariants())
 			if m.rand.IntN(100) == 0 { // the connection breaks, and the client resumes
 				v.acks, v.away = v.acks[:0], m.rand.IntN(100)
-				missed, ok := v.Resume(clients[i].Structure())
-				require.True(m.t, ok)
+				missed := must.Have(v.Resume(clients[i].Structure()))
 				clients[i].receive(missed, nil)
 				continue
 			}
@@ -298,10 +294,7 @@ func (c *comparedClient) receive(stream []byte, datagrams [][]byte) {
 
 func testMischief(t *testing.T, seed uint64) {
 	m := newDisturbedWorld(t, seed, 4, replication.Config{BudgetBytesPerSecond: []int{64_000, 4_000}[seed%2]})
-	ticks := 600
-	if testing.Short() {
-		ticks = 200
-	}
+	ticks := shorttest.Pick(600, 200)
 	var clients []mischiefClient
 	for _, v := range m.viewers {
 		clients = append(clients, &comparedClient{walker: v, m: m})
@@ -323,10 +316,8 @@ func compareExact(t testing.TB, w *world.World, v *walker, h wire.StateHeader) (
 		if member.exact == 0 {
 			continue
 		}
-		want, ok := w.Slots().Exact(slot)
-		require.True(t, ok)
-		got, ok := v.client.sim.State(slot)
-		require.True(t, ok)
+		want := must.Have(w.Slots().Exact(slot))
+		got := must.Have(v.client.sim.State(slot))
 		n++
 		if want.Awake {
 			awake++

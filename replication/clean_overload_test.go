@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -18,10 +19,7 @@ func TestCompleteUnderBudget(t *testing.T) {
 	m := newStormWorld(t, 40, 0, replication.Config{BudgetBytesPerSecond: 4000}, true)
 	complete, snapshots, ordinary, longest, oldest, ages := 0, 0, 0, uint32(0), uint32(0), uint32(0)
 	last := map[*walker]uint32{}
-	ticks := 900
-	if testing.Short() {
-		ticks = 600
-	}
+	ticks := shorttest.Pick(900, 600)
 	for tick := range ticks {
 		for i, w := range m.viewers { // steered in each tick, avatars are ordinary
 			w.heading += 0.1

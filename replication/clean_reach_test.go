@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -19,9 +20,7 @@ import (
 // At every tick rate, viewers with a snapshot a second receive effects and members once, and compute
 // the storm to the bit.
 func TestSparseSnapshotsOfTheStorm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("plays the storm at 240 ticks a second, which takes minutes with invariants")
-	}
+	shorttest.Skip(t, "plays the storm at 240 ticks a second, which takes minutes with invariants")
 	for _, rates := range [][2]int{{240, 4}, {240, 3}, {240, 1}, {60, 1}} {
 		t.Run(fmt.Sprintf("%d ticks %d snapshots", rates[0], rates[1]), func(t *testing.T) {
 			const seconds = 5
@@ -46,10 +45,7 @@ func TestSparseSnapshotsOfTheStorm(t *testing.T) {
 
 // The same with disturbances, up to the highest tick rate, with both clients.
 func TestSparseSnapshotsUnderMischief(t *testing.T) {
-	seeds := uint64(24)
-	if testing.Short() {
-		seeds = 3
-	}
+	seeds := shorttest.Pick[uint64](24, 3)
 	for _, rates := range [][2]int{{1000, 4}, {1000, 1}, {240, 3}, {60, 4}} {
 		t.Run(fmt.Sprintf("%d ticks %d snapshots", rates[0], rates[1]), func(t *testing.T) {
 			racetest.SkipSequential(t)
@@ -74,15 +70,7 @@ func playSparse(t *testing.T, seed uint64, tickHz, snapshotHz int) (moving int) 
 		m.meddle(0.5)
 		m.world.Step()
 		m.rep.AfterStep()
-		captured := false
-		for i, v := range m.viewers {
-			if !m.rep.Due(uint64(i)) {
-				continue
-			}
-			if !captured {
-				m.rep.Capture()
-				captured = true
-			}
+		for i, v := range dueViewers(m.rep, m.viewers) {
 			for len(v.acks) > 0 {
 				require.NoError(t, v.Acknowledge(v.acks[0]))
 				v.acks = v.acks[1:]

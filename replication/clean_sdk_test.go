@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -75,8 +76,7 @@ func (c *sdkClient) compare() {
 		if !ok || uint64(tick) != c.w.Tick() || c.w.Slots().Handle(slot) != e.Handle() {
 			continue
 		}
-		want, ok := c.w.Slots().Exact(slot)
-		require.True(c.t, ok)
+		want := must.Have(c.w.Slots().Exact(slot))
 		require.Equal(c.t, want, got, "%v of kind %d in tick %d, disturbed in %d", e.Handle(), e.Kind(), tick, c.w.Slots().Disturbed(slot))
 		c.compared++
 	}
@@ -92,15 +92,7 @@ func TestSDKComputesTheStorm(t *testing.T) {
 	}
 	for range *sdkTicks {
 		m.step()
-		captured := false
-		for i, w := range m.viewers {
-			if !m.rep.Due(uint64(i)) {
-				continue
-			}
-			if !captured {
-				m.rep.Capture()
-				captured = true
-			}
+		for i, w := range dueViewers(m.rep, m.viewers) {
 			if len(w.acks) > 1+i%3 {
 				require.NoError(t, w.Acknowledge(w.acks[0]))
 				w.acks = w.acks[1:]
@@ -137,11 +129,7 @@ func (c *lossyClient) receive(stream []byte, datagrams [][]byte) {
 
 // P1 with both halves, in a disturbedWorld.
 func TestSDKUnderMischief(t *testing.T) {
-	seeds := 16
-	if testing.Short() {
-		seeds = 3
-	}
-	for seed := range uint64(seeds) {
+	for seed := range shorttest.Pick[uint64](16, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			m := newDisturbedWorld(t, seed, 4, replication.Config{BudgetBytesPerSecond: []int{64_000, 4_000}[seed%2]})
 			var clients []mischiefClient

@@ -2,19 +2,23 @@ package replication_test
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -103,34 +107,40 @@ func (m *stormWorld) steer() {
 	}
 }
 
+// dueViewers returns the viewers whose turn it is. It captures the frame for the first of them.
+func dueViewers(rep *replication.Replicator, viewers []*walker) iter.Seq2[int, *walker] {
+	return func(yield func(i int, w *walker) bool) {
+		captured := false
+		for i, w := range viewers {
+			if !rep.Due(uint64(i)) {
+				continue
+			}
+			if !captured {
+				rep.Capture()
+				captured = true
+			}
+			if !yield(i, w) {
+				return
+			}
+		}
+	}
+}
+
 // send sends snapshots to the viewers whose turn it is, with acknowledgements some ticks
 // later. It loses one datagram in lose, if that is not 0.
 func (m *stormWorld) send(lose int, check func(w *walker, h wire.StateHeader)) {
-	captured := false
-	for i, w := range m.viewers {
-		if !m.rep.Due(uint64(i)) {
-			continue
-		}
-		if !captured {
-			m.rep.Capture()
-			captured = true
-		}
+	for i, w := range dueViewers(m.rep, m.viewers) {
 		if delay := 1 + i%3; len(w.acks) > delay {
 			require.NoError(m.t, w.Acknowledge(w.acks[0]))
 			w.acks = w.acks[1:]
 		}
 		u := w.Snapshot()
 		require.NoError(m.t, w.CheckInvariants())
-		w.bytes += len(u.Stream)
-		for _, d := range u.Datagrams {
-			w.bytes += len(d)
-		}
+		w.bytes += bytesOf(u)
 		if w.client == nil {
 			w.trace = append(w.trace, u.Stream...)
 			w.written += uint32(len(records(m.t, u)))
-			for _, d := range u.Datagrams {
-				w.trace = append(w.trace, d...)
-			}
+			w.trace = append(w.trace, slices.Concat(u.Datagrams...)...)
 			w.acks = append(w.acks, wire.Ack{Seen: true, Newest: w.Numbers().Seq, Mask: 1<<64 - 1, Structure: w.written})
 			continue
 		}
@@ -154,11 +164,7 @@ func TestExactBodiesEqual(t *testing.T) {
 	racetest.SkipSequential(t)
 	m := newStormWorld(t, 6, 2, replication.Config{}, true)
 	compared, complete, incomplete := 0, 0, 0
-	ticks := 900
-	if testing.Short() {
-		ticks = 240
-	}
-	for tick := range ticks {
+	for tick := range shorttest.Pick(900, 240) {
 		m.step()
 		lose := 0
 		if tick > 60 {
@@ -193,10 +199,7 @@ func TestCleanBytes(t *testing.T) {
 		t.Skip("measures: TestExactBodiesEqual audits such viewers")
 	}
 	racetest.SkipSequential(t)
-	viewers, ticks := 50, 1200
-	if testing.Short() {
-		viewers, ticks = 8, 300
-	}
+	viewers, ticks := shorttest.Pick(50, 8), shorttest.Pick(1200, 300)
 	cost := func(allow bool) (perSecond float64, stats replication.Stats) {
 		m := newStormWorld(t, viewers, 0, replication.Config{}, allow)
 		before, sum := replication.Stats{}, 0
@@ -267,21 +270,9 @@ func TestOrdinaryViewersUnaffected(t *testing.T) {
 func TestOwedRows(t *testing.T) {
 	m := newStormWorld(t, 8, 0, replication.Config{}, true)
 	owed, free := 0, 0
-	ticks := 600
-	if testing.Short() {
-		ticks = 240
-	}
-	for range ticks {
+	for range shorttest.Pick(600, 240) {
 		m.step()
-		captured := false
-		for i, w := range m.viewers {
-			if !m.rep.Due(uint64(i)) {
-				continue
-			}
-			if !captured {
-				m.rep.Capture()
-				captured = true
-			}
+		for _, w := range dueViewers(m.rep, m.viewers) {
 			u := w.Snapshot()
 			known := maps.Clone(w.client.members)
 			require.NoError(t, w.client.stream(u.Stream))
@@ -316,9 +307,7 @@ func TestOwedRows(t *testing.T) {
 
 // A warm tick with viewers that simulate allocates nothing.
 func TestCleanAllocations(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	m := newStormWorld(t, 8, 0, replication.Config{}, true)
 	acks := make([]wire.Ack, len(m.viewers))
 	for range 600 {

@@ -19,11 +19,9 @@ func newUntold(t *testing.T, c world.Config) *hiddenEffects {
 }
 
 func (h *hiddenEffects) push(force string, d world.EffectDef) {
-	var err error
 	d.Program = must.Get(field.Compile("effect push\nbox (-5,-5,-5) (5,5,5)\noutput = add output, (" + force + ",0,0,0)\n"))
 	d.Mode = world.Acceleration
-	_, err = h.world.AddEffect(d)
-	require.NoError(h.t, err)
+	must.Get(h.world.AddEffect(d))
 }
 
 // An effect that clients do not know also acts in its last step, at the newest centre of

@@ -183,8 +183,7 @@ func TestResumeDropsEventsOfNewborns(t *testing.T) {
 	s.viewer.SendSeen(born, s.event(spark{Serial: 1}))
 	s.viewer.SendSeen(born, s.event(boom{X: 1}))
 	s.viewer.SendSeen(born, s.event(spark{Serial: 2}))
-	_, ok := s.viewer.Resume(1)
-	require.True(t, ok)
+	must.Have(s.viewer.Resume(1))
 	require.EqualValues(t, 2, s.viewer.Stats().EventsDropped)
 	u := s.snapshot()
 	unreliable, _ := s.sparks(u)
@@ -310,8 +309,7 @@ func TestUnreliableEventsAreBounded(t *testing.T) {
 		require.Empty(t, all)
 	}
 	s.viewer.Send(s.event(spark{}))
-	_, ok := s.viewer.Resume(1)
-	require.True(t, ok)
+	must.Have(s.viewer.Resume(1))
 	all, _ = s.sparks(s.snapshot())
 	require.Empty(t, all, "dropped with the connection")
 }

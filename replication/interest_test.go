@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -182,11 +183,7 @@ func (s *modelledView) expected(h bulk.Handle, was bool) (show, forbidden bool) 
 
 // TestInterestModel compares the interest set and the records with the model.
 func TestInterestModel(t *testing.T) {
-	seeds := uint64(30)
-	if testing.Short() {
-		seeds = 5
-	}
-	for seed := range seeds {
+	for seed := range shorttest.Pick[uint64](30, 5) {
 		s := newModelledView(t, seed)
 		for tick := range 250 {
 			changes := s.rand.IntN(6)
@@ -218,11 +215,7 @@ func TestInterestModel(t *testing.T) {
 // rarely makes a full query. It has every near entity in view in every snapshot.
 func TestInterestOfWalkingViewer(t *testing.T) {
 	racetest.SkipSequential(t)
-	seeds := uint64(30)
-	if testing.Short() {
-		seeds = 4
-	}
-	for seed := range seeds {
+	for seed := range shorttest.Pick[uint64](30, 4) {
 		s := newModelledView(t, 3*seed+2) // no rules
 		for range 400 {
 			h := must.Get(s.world.Spawn(s.crate, s.anywhere(), world.Vec3{}))

@@ -170,8 +170,7 @@ func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 // before enough of its datagrams were acknowledged.
 func TestNothingIsOverdueOnANewLink(t *testing.T) {
 	d := newDelayedViewer(t)
-	_, ok := d.viewer.Resume(d.applied)
-	require.True(t, ok)
+	must.Have(d.viewer.Resume(d.applied))
 	d.move(d.old)
 	require.Equal(t, []uint32{d.written}, structures(d.snapshot()))
 }
@@ -184,8 +183,7 @@ func TestAnOutageIsNoUsualDelay(t *testing.T) {
 		d.world.Step()
 		d.rep.AfterStep()
 	}
-	_, ok := d.viewer.Resume(d.applied)
-	require.True(t, ok)
+	must.Have(d.viewer.Resume(d.applied))
 	d.acknowledge(d.written) // of the datagram that arrived before the outage
 	for range 15 {
 		d.move(d.focus)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/schema"
@@ -114,9 +114,7 @@ func TestOwnedModel(t *testing.T) {
 // TestOwnedAllocatesNothing: a snapshot with changed owner-only fields of a thousand owned
 // entities does not allocate.
 func TestOwnedAllocatesNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	h := newOwnedWorld(t, 1100)
 	all := h.give(t, 1000)
 	require.Zero(t, testing.AllocsPerRun(50, func() { h.change(all); h.step(t) }))

@@ -185,8 +185,7 @@ func TestOwnershipChangesByEntering(t *testing.T) {
 		m.step(always)
 		e := v.replica.Entity(h)
 		require.NotNil(t, e)
-		p, ok := c.Get(e)
-		require.True(t, ok)
+		p := must.Have(c.Get(e))
 		return p, e.Owned()
 	}
 	enters := func() uint64 { return v.replica.Stats().Enters }
@@ -221,8 +220,7 @@ func TestOwnershipChangesByEntering(t *testing.T) {
 	v.Own(h)
 	v.Disown(h)
 	v.Own(m.all[0]) // owned already
-	_, owned = see()
-	require.False(t, owned)
+	must.Lack(see())
 	require.LessOrEqual(t, enters(), before+5)
 	require.False(t, v.replica.Entity(h).Owned())
 }
@@ -348,8 +346,7 @@ func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 	}
 	read := must.Get(client.ComponentOf[pose](s, "pose"))
 	for _, h := range []bulk.Handle{rider, cart} {
-		got, ok := read.Get(c.replica.Entity(h))
-		require.True(t, ok)
+		got := must.Have(read.Get(c.replica.Entity(h)))
 		require.Equal(t, float32(30), got.Position[0])
 	}
 }

@@ -218,8 +218,7 @@ func TestResumeForgetsLoss(t *testing.T) {
 	for w.copies == 0 {
 		w.play(1)
 	}
-	_, ok := w.viewer.Resume(w.structure)
-	require.True(t, ok)
+	must.Have(w.viewer.Resume(w.structure))
 	require.Zero(t, w.viewer.Stats().Loss)
 	w.toHost, w.loss, w.copies = nil, 0, 0
 	w.play(60)

@@ -86,10 +86,7 @@ func (a *manyViewers) send() {
 
 func (a *manyViewers) snapshots() {
 	for i, u := range a.rep.Snapshots(a.viewers) {
-		a.bytes += len(u.Stream)
-		for _, d := range u.Datagrams {
-			a.bytes += len(d)
-		}
+		a.bytes += bytesOf(u)
 		if len(u.Stream) > 0 {
 			a.written[i] += a.records(u.Stream)
 		}

@@ -1,6 +1,7 @@
 package replication_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,9 +55,7 @@ func sentBytes(t *testing.T, c replication.Config, moving float32, viewers, one 
 			}
 			u := v.Snapshot()
 			sent[i] = append(sent[i], u.Stream...)
-			for _, d := range u.Datagrams {
-				sent[i] = append(sent[i], d...)
-			}
+			sent[i] = append(sent[i], slices.Concat(u.Datagrams...)...)
 			if len(u.Stream) > 0 {
 				a.written[i] += a.records(u.Stream)
 			}

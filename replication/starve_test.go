@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -32,19 +33,13 @@ func TestCrowdJoins(t *testing.T) {
 	for i := range crowdedWorld {
 		s.spawn(float32(i%100)-50, float32(i/100)-50)
 	}
-	snapshots, total, limit := 0, 0, crowdedWorld/20
-	if testing.Short() {
-		limit = 60
-	}
+	snapshots, total, limit := 0, 0, shorttest.Pick(crowdedWorld/20, 60)
 	for ; s.viewer.Stats().Interest <= movers+crowdedWorld && snapshots < limit; snapshots++ {
 		for i, h := range moving {
 			s.world.SetVelocity(h, world.Vec3{X: float32(1 - (snapshots+i)%2*2)})
 		}
 		u := s.snapshot()
-		total += len(u.Stream)
-		for _, d := range u.Datagrams {
-			total += len(d)
-		}
+		total += bytesOf(u)
 		entered := len(records(t, u))
 		structure += uint32(entered)
 		require.GreaterOrEqual(t, rows(u), movers, "snapshot %d: every moving row is sent", snapshots)
@@ -79,10 +74,7 @@ func TestBudgetIsSpent(t *testing.T) {
 					s.world.SetVelocity(h, world.Vec3{X: float32((n+i)%7 - 3), Z: float32((n+2*i)%5 - 2)})
 				}
 				u := s.snapshot()
-				total += len(u.Stream)
-				for _, d := range u.Datagrams {
-					total += len(d)
-				}
+				total += bytesOf(u)
 				s.acknowledge(structure)
 			}
 			require.InEpsilon(t, c.budget*seconds, total, 0.02)
@@ -99,11 +91,7 @@ func TestFlapDoesNotStarve(t *testing.T) {
 	for i := range 8 {
 		near = append(near, s.spawn(0.5, float32(i)/8))
 	}
-	structure := uint32(0)
-	for range 80 {
-		structure += uint32(len(records(t, s.snapshot())))
-		s.acknowledge(structure)
-	}
+	structure := s.receive(80)
 	require.Equal(t, 9, s.viewer.Stats().Interest)
 	for i := range 20 {
 		far = append(far, s.spawn(49, float32(i)/8))

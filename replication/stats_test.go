@@ -24,8 +24,7 @@ func TestBitsByComponent(t *testing.T) {
 	var cost [wire.MaxComponents]uint64
 	apart := func(row rowschema.Row, past *rowcodec.Past) {
 		rowtrain.NewPricer(codec, func(component, _ string, bits int) {
-			i, ok := codec.Schema().ByName(component)
-			require.True(t, ok)
+			i := must.Have(codec.Schema().ByName(component))
 			cost[i] += uint64(bits)
 		}).Append(new(bitio.Writer), row, past)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
@@ -61,8 +62,7 @@ func always() bool { return true }
 // seen returns the plate of h at a viewer's client.
 func (m *plateWorld) seen(viewer int, h bulk.Handle) plate {
 	m.t.Helper()
-	p, ok := m.read.Get(m.viewers[viewer].replica.Entity(h))
-	require.True(m.t, ok)
+	p := must.Have(m.read.Get(m.viewers[viewer].replica.Entity(h)))
 	return p
 }
 
@@ -261,8 +261,7 @@ func TestTextsResume(t *testing.T) {
 		m.rep.Capture()
 		require.NotEmpty(t, v.Snapshot().Stream) // lost
 	}
-	stream, ok := v.Resume(applied)
-	require.True(t, ok)
+	stream := must.Have(v.Resume(applied))
 	got := records(t, replication.Update{Stream: stream})
 	require.Len(t, got, 2)
 	require.Equal(t, []wire.Op{wire.OpText, wire.OpText}, []wire.Op{got[0].Op, got[1].Op})
@@ -430,10 +429,5 @@ func TestTextsThatStayDoNotAllocate(t *testing.T) {
 	for range 100 {
 		m.step(always)
 	}
-	for range 300 {
-		tick()
-	}
-	if n := testing.AllocsPerRun(100, tick); !invariants.Enabled {
-		require.Zero(t, n)
-	}
+	alloctest.RequireNone(t, 300, 100, tick)
 }

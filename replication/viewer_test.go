@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/stage"
@@ -84,6 +84,24 @@ func (s *viewedWorld) acknowledge(structure uint32) {
 	require.NoError(s.t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Numbers().Seq, Mask: 1<<64 - 1, Structure: structure}))
 }
 
+// receive makes the client apply some snapshots, and returns the number of structure records.
+func (s *viewedWorld) receive(snapshots int) (structure uint32) {
+	for range snapshots {
+		structure += uint32(len(records(s.t, s.snapshot())))
+		s.acknowledge(structure)
+	}
+	return structure
+}
+
+// bytesOf returns the size of an update.
+func bytesOf(u replication.Update) int {
+	n := len(u.Stream)
+	for _, d := range u.Datagrams {
+		n += len(d)
+	}
+	return n
+}
+
 // records reads the structure records of an update.
 func records(t testing.TB, u replication.Update) (out []wire.Record) {
 	for kind, body := range stage.Messages(u.Stream) {
@@ -101,9 +119,7 @@ func records(t testing.TB, u replication.Update) (out []wire.Record) {
 // rows counts the rows of an update.
 func rows(u replication.Update) int {
 	n := 0
-	for _, d := range u.Datagrams {
-		var r bitio.Reader
-		h := must.Get(wire.ParseStateHeader(d, &r))
+	for _, h := range headers(u) {
 		n += h.Rows
 	}
 	return n
@@ -327,11 +343,7 @@ func TestNoStarvation(t *testing.T) {
 	for i := range 300 {
 		crowd = append(crowd, s.spawn(float32(i%20)*4-40, float32(i/20)*4-30))
 	}
-	structure := uint32(0)
-	for range 400 {
-		structure += uint32(len(records(t, s.snapshot())))
-		s.acknowledge(structure)
-	}
+	structure := s.receive(400)
 	require.Equal(t, 301, s.viewer.Stats().Interest)
 	for _, h := range crowd {
 		s.world.SetVelocity(h, world.Vec3{X: 0.5})
@@ -425,18 +437,12 @@ func TestBoundsMustFit(t *testing.T) {
 }
 
 func TestSnapshotAllocatesNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	s := newViewedWorld(t, replication.Config{})
 	for i := range 200 {
 		s.world.SetVelocity(s.spawn(float32(i%20)-10, float32(i/20)-5), world.Vec3{X: 0.01})
 	}
-	structure := uint32(0)
-	for range 300 {
-		structure += uint32(len(records(t, s.snapshot())))
-		s.acknowledge(structure)
-	}
+	structure := s.receive(300)
 	require.Equal(t, 201, s.viewer.Stats().Interest)
 	allocs := testing.AllocsPerRun(50, func() {
 		s.snapshot()

@@ -1,12 +1,13 @@
 package replication_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
@@ -48,9 +49,7 @@ func TestWorkers(t *testing.T) {
 				u := updates[i]
 				i++
 				sent[n] = append(sent[n], u.Stream...)
-				for _, d := range u.Datagrams {
-					sent[n] = append(sent[n], d...)
-				}
+				sent[n] = append(sent[n], slices.Concat(u.Datagrams...)...)
 				a.written[n] += a.records(u.Stream)
 				if n%4 != tick%4 {
 					require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq, Mask: 1<<64 - 1, Structure: a.written[n]}))
@@ -73,9 +72,7 @@ func TestWorkers(t *testing.T) {
 
 // TestWorkersAllocateNothing: a warm tick allocates nothing with any number of workers.
 func TestWorkersAllocateNothing(t *testing.T) {
-	if invariants.Enabled {
-		t.Skip("the audits allocate")
-	}
+	alloctest.SkipAudited(t)
 	a := newManyViewers(t, 200, 20, 200, replication.Config{SnapshotHz: 30, Workers: 2, EnterRadius: 400, BudgetBytesPerSecond: 4_000_000})
 	defer a.rep.Close()
 	a.settle()
@@ -97,10 +94,7 @@ func TestWorkersAllocateNothing(t *testing.T) {
 			}
 		}
 	}
-	for range 100 {
-		tick()
-	}
-	require.Zero(t, testing.AllocsPerRun(50, tick))
+	alloctest.RequireNone(t, 100, 50, tick)
 }
 
 func TestWorkersAreBounded(t *testing.T) {
