@@ -73,51 +73,11 @@ func perEntity(b *testing.B, n int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkCreateAfterChurn refills a pool from which a random half was removed.
-func BenchmarkCreateAfterChurn(b *testing.B) {
+// benchmarkRefill measures fill, which refills a pool from which a random part was removed: one in part of its bodies.
+func benchmarkRefill(b *testing.B, part int, fill func(p *bulk.Pool[body], removed []bulk.Handle)) {
 	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
 		p, handles := filled(b, n, 0, o)
-		b.ReportAllocs()
-		b.ResetTimer()
-		for range b.N {
-			b.StopTimer()
-			for _, h := range handles[:n/2] {
-				p.Remove(h)
-			}
-			b.StartTimer()
-			for i := range handles[:n/2] {
-				handles[i], _ = p.Add()
-			}
-		}
-		perEntity(b, n/2)
-	})
-}
-
-func BenchmarkAddNAfterChurn(b *testing.B) {
-	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
-		p, handles := filled(b, n, 0, o)
-		b.ReportAllocs()
-		b.ResetTimer()
-		for range b.N {
-			b.StopTimer()
-			for _, h := range handles[:n/2] {
-				p.Remove(h)
-			}
-			b.StartTimer()
-			i := 0
-			_ = p.AddN(n/2, func(h bulk.Handle, _ *body) {
-				handles[i] = h
-				i++
-			})
-		}
-		perEntity(b, n/2)
-	})
-}
-
-// BenchmarkAddNEmpty fills an emptied pool with AddN, in whole words.
-func BenchmarkAddNEmpty(b *testing.B) {
-	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
-		p, handles := filled(b, n, 0, o)
+		handles = handles[:n/part]
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range b.N {
@@ -126,15 +86,31 @@ func BenchmarkAddNEmpty(b *testing.B) {
 				p.Remove(h)
 			}
 			b.StartTimer()
-			i := 0
-			_ = p.AddN(n, func(h bulk.Handle, _ *body) {
-				handles[i] = h
-				i++
-			})
+			fill(p, handles)
 		}
-		perEntity(b, n)
+		perEntity(b, len(handles))
 	})
 }
+
+func addEach(p *bulk.Pool[body], handles []bulk.Handle) {
+	for i := range handles {
+		handles[i], _ = p.Add()
+	}
+}
+
+func addAll(p *bulk.Pool[body], handles []bulk.Handle) {
+	i := 0
+	_ = p.AddN(len(handles), func(h bulk.Handle, _ *body) {
+		handles[i] = h
+		i++
+	})
+}
+
+func BenchmarkCreateAfterChurn(b *testing.B) { benchmarkRefill(b, 2, addEach) }
+func BenchmarkAddNAfterChurn(b *testing.B)   { benchmarkRefill(b, 2, addAll) }
+
+// BenchmarkAddNEmpty fills an emptied pool, in whole words.
+func BenchmarkAddNEmpty(b *testing.B) { benchmarkRefill(b, 1, addAll) }
 
 // BenchmarkDestroyShuffled removes half of the bodies in random order.
 func BenchmarkDestroyShuffled(b *testing.B) {
@@ -151,9 +127,7 @@ func BenchmarkDestroyShuffled(b *testing.B) {
 				p.Remove(h)
 			}
 			b.StopTimer()
-			for i := range handles[:n/2] {
-				handles[i], _ = p.Add()
-			}
+			addEach(p, handles[:n/2])
 			b.StartTimer()
 		}
 		perEntity(b, n/2)

@@ -12,15 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 // TestHotAccessorsInline asks the compiler whether it inlines the accessors. An accessor
 // that exceeds the inlining budget by one unit silently becomes a call, which is twice as
 // slow.
 func TestHotAccessorsInline(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the compiler")
-	}
+	shorttest.Skip(t, "runs the compiler")
 	source := must.Get(os.ReadFile(filepath.Join("testdata", "inlined", "main.go")))
 	out := filepath.Join(t.TempDir(), "inlined")
 	report, err := exec.Command("go", "build", "-gcflags=-m", "-o", out, "./testdata/inlined").CombinedOutput()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/shorttest"
 )
 
 var (
@@ -393,11 +394,7 @@ func canReserve() bool {
 }
 
 func TestPoolAgainstModel(t *testing.T) {
-	seeds := uint64(300)
-	if testing.Short() {
-		seeds = 40
-	}
-	for seed := range seeds {
+	for seed := range shorttest.Pick[uint64](300, 40) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		data := make([]byte, 50+r.IntN(600))
 		for i := range data {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/worldd/worldd/internal/disk"
 	"github.com/worldd/worldd/internal/disktest"
+	"github.com/worldd/worldd/internal/must"
 )
 
 const simulatedImage = "/d/w"
@@ -176,13 +177,10 @@ func recoverDisk(t testing.TB, d *disktest.Disk, run uint64) recovered {
 	tick, rest, ok := readPiece(data)
 	require.True(t, ok && len(rest) == 0, "the image is whole")
 	r := recovered{tick: tick, chain: &chain{run: run}}
-	segments, err := (&Store{path: simulatedImage, disk: d}).Segments()
-	require.NoError(t, err)
+	segments := must.Get((&Store{path: simulatedImage, disk: d}).Segments())
 	for _, s := range segments {
-		file, err := d.Open(s.Path)
-		require.NoError(t, err)
-		data, err := io.ReadAll(file)
-		require.NoError(t, err)
+		file := must.Get(d.Open(s.Path))
+		data := must.Get(io.ReadAll(file))
 		head, rest, ok := readPiece(data)
 		require.True(t, ok && head == s.Tick, "G9: a head is whole: %s", s.Path)
 		if s.Run != run || s.Tick != r.tick {
@@ -463,8 +461,7 @@ func TestSegments(t *testing.T) {
 		d.Put(name, []byte("data"))
 	}
 	s := &Store{path: simulatedImage, disk: d}
-	all, err := s.Segments()
-	require.NoError(t, err)
+	all := must.Get(s.Segments())
 	require.Equal(t, []Segment{
 		{Path: "/d/w.journal-0000000000000009-00000000000000ff", Run: 9, Tick: 255, Bytes: 4},
 		{Path: "/d/w.journal-000000000000000a-0000000000000001.lossy", Run: 10, Tick: 1, Lossy: true, Bytes: 4},
@@ -473,13 +470,11 @@ func TestSegments(t *testing.T) {
 	for n := range maxSegments {
 		d.Put(segmentPath(simulatedImage, 3, uint64(n), 0), nil)
 	}
-	_, err = s.Segments()
-	require.ErrorContains(t, err, "segments of a journal: more than 10000")
+	require.ErrorContains(t, must.Fail(s.Segments()), "segments of a journal: more than 10000")
 	for _, segment := range all {
 		_, own, _ := strings.Cut(segment.Path, "/d/")
 		require.Equal(t, "w", BaseName(own))
-		_, err := Open(t.TempDir()+"/"+own, 0)
-		require.ErrorContains(t, err, "choose another name")
+		require.ErrorContains(t, must.Fail(Open(t.TempDir()+"/"+own, 0)), "choose another name")
 	}
 }
 

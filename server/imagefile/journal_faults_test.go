@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // outcome is a test whose failures are expected.
@@ -24,8 +25,7 @@ func (o *outcome) FailNow()              { runtime.Goexit() }
 // TestFaultDisk runs the tests on the simulated disk with every deliberate fault of a journal's files.
 func TestFaultDisk(t *testing.T) {
 	t.Cleanup(func() { fault.Inject("") })
-	faults, err := fault.All()
-	require.NoError(t, err)
+	faults := must.Get(fault.All())
 	n := 0
 	for _, f := range faults {
 		if !strings.HasPrefix(f.Name, "Disk") {

@@ -23,8 +23,7 @@ func TestJournalEverySecond(t *testing.T) {
 	d := disktest.New()
 	durable, seconds := make(chan uint64, 100), make(chan time.Time)
 	s := &Store{path: simulatedImage, disk: d, keep: 3}
-	j, err := s.OpenJournal(JournalConfig{Mode: JournalEverySecond, Durable: func(tick uint64) { durable <- tick }, Seconds: seconds})
-	require.NoError(t, err)
+	j := must.Get(s.OpenJournal(JournalConfig{Mode: JournalEverySecond, Durable: func(tick uint64) { durable <- tick }, Seconds: seconds}))
 	j.BeginSegment(7, 0, piece(0, 40))
 	j.ImageSaved(0)
 	for second := range uint64(3) {
@@ -107,8 +106,7 @@ func TestJournalCloseDuringSync(t *testing.T) {
 	s := &Store{path: simulatedImage, disk: d, keep: 3}
 	syncing, proceed := make(chan bool), make(chan bool)
 	released := uint64(0)
-	j, err := s.OpenJournal(JournalConfig{Mode: JournalAlways, Durable: func(tick uint64) { released = tick }})
-	require.NoError(t, err)
+	j := must.Get(s.OpenJournal(JournalConfig{Mode: JournalAlways, Durable: func(tick uint64) { released = tick }}))
 	d.SetFail(func(op disktest.Op, path string) error {
 		if op == disktest.Sync && !strings.HasSuffix(path, ".tmp") { // not of the head
 			syncing <- true
@@ -162,15 +160,12 @@ func TestJournalQueueMemory(t *testing.T) {
 
 func TestJournalConfig(t *testing.T) {
 	s := &Store{path: simulatedImage, disk: disktest.New(), keep: 3}
-	_, err := s.OpenJournal(JournalConfig{})
-	require.ErrorContains(t, err, "always or everysec")
-	_, err = s.OpenJournal(JournalConfig{Mode: JournalAlways, MaxBytes: -1})
-	require.ErrorContains(t, err, "1 GiB")
+	require.ErrorContains(t, must.Fail(s.OpenJournal(JournalConfig{})), "always or everysec")
+	require.ErrorContains(t, must.Fail(s.OpenJournal(JournalConfig{Mode: JournalAlways, MaxBytes: -1})), "1 GiB")
 	for _, name := range modeNames {
 		var m JournalMode
 		require.NoError(t, m.UnmarshalText([]byte(name)))
-		text, err := m.MarshalText()
-		require.NoError(t, err)
+		text := must.Get(m.MarshalText())
 		require.Equal(t, name, string(text))
 	}
 	var m JournalMode
@@ -183,8 +178,7 @@ func TestJournalRealFiles(t *testing.T) {
 	path := filepath.Join(dir, "w")
 	for run := range uint64(5) {
 		s := open(t, path, 3)
-		j, err := s.OpenJournal(JournalConfig{Mode: JournalAlways})
-		require.NoError(t, err)
+		j := must.Get(s.OpenJournal(JournalConfig{Mode: JournalAlways}))
 		tick := run * 10
 		j.BeginSegment(run, tick, piece(tick, 10))
 		for range 10 {
@@ -194,12 +188,10 @@ func TestJournalRealFiles(t *testing.T) {
 		require.NoError(t, j.Close())
 		require.Equal(t, tick, j.Stats().Durable)
 		require.Equal(t, JournalBegun, j.Stats().State, "its image was not saved")
-		segments, err := s.Segments()
-		require.NoError(t, err)
+		segments := must.Get(s.Segments())
 		require.Len(t, segments, 1)
 		require.Equal(t, Segment{Path: segmentPath(path, run, run*10, 0), Run: run, Tick: run * 10, Bytes: 10*3016 + 26}, segments[0])
-		info, err := os.Stat(segments[0].Path)
-		require.NoError(t, err)
+		info := must.Get(os.Stat(segments[0].Path))
 		require.Equal(t, os.FileMode(0o600), info.Mode(), "it has the secrets of sessions")
 		require.NoError(t, s.Close())
 		require.Empty(t, files(t, dir), "there is no image")
@@ -212,8 +204,7 @@ func TestJournalWithoutFolder(t *testing.T) {
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	s := open(t, filepath.Join(dir, "w"), 3)
 	failed := make(chan error, 1)
-	j, err := s.OpenJournal(JournalConfig{Mode: JournalAlways, Failed: func(err error) { failed <- err }})
-	require.NoError(t, err)
+	j := must.Get(s.OpenJournal(JournalConfig{Mode: JournalAlways, Failed: func(err error) { failed <- err }}))
 	require.NoError(t, os.RemoveAll(dir))
 	j.BeginSegment(1, 0, piece(0, 10))
 	require.ErrorIs(t, <-failed, syscall.ENOENT)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/internal/disktest"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -163,10 +164,7 @@ func playPowerLoss(t testing.TB) {
 	h.livesOnDisk(t, d, "second")
 	ops, same := d.Ops(), 0
 	require.Equal(t, uint64(1), h.run, "the same run")
-	stride := 1
-	if testing.Short() {
-		stride = 3
-	}
+	stride := shorttest.Pick(1, 3)
 	for at := from; at <= ops; at += stride {
 		for _, loss := range append(disktest.Losses[:], kill) {
 			why := fmt.Sprintf("crash at %d of %d to %d, %v", at, from, ops, loss)

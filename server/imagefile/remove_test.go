@@ -16,10 +16,7 @@ func TestRemove(t *testing.T) {
 	path := filepath.Join(dir, "a.image")
 	w, img := newWorld(t), &world.Image{}
 	s := must.Get(Open(path, 3))
-	for range 4 {
-		next(w, img)
-		require.NoError(t, s.Save(img, 0))
-	}
+	saveTicks(t, s, w, img, 4)
 	for _, name := range []string{"a.image.damaged", "a.image.old-1.damaged", "a.image.old", "a.image2", "a.image.old-1.image", "b.image", "b.image.old-1"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
@@ -45,10 +42,7 @@ func TestEndedWorldStaysEnded(t *testing.T) {
 		path := filepath.Join(dir, "a.image")
 		w, img := newWorld(t), &world.Image{}
 		s := must.Get(Open(path, 3))
-		for range 3 {
-			next(w, img)
-			require.NoError(t, s.Save(img, 0))
-		}
+		saveTicks(t, s, w, img, 3)
 		require.NoError(t, s.MarkEnded())
 		require.NoError(t, s.unlock()) // the process dies
 		require.Equal(t, []string{"a.image", "a.image.ended", "a.image.lock", "a.image.old-1", "a.image.old-2", "a.image.run"}, files(t, dir))

@@ -34,6 +34,15 @@ func next(w *world.World, img *world.Image) uint64 {
 	return w.Tick()
 }
 
+// saveTicks saves the world after each of some ticks, and returns the last.
+func saveTicks(t testing.TB, s *Store, w *world.World, img *world.Image, ticks int) (last uint64) {
+	for range ticks {
+		last = next(w, img)
+		require.NoError(t, s.Save(img, 0))
+	}
+	return last
+}
+
 func open(t *testing.T, path string, keep int) *Store {
 	t.Helper()
 	s := must.Get(Open(path, keep))
@@ -133,10 +142,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 						path := filepath.Join(t.TempDir(), "w")
 						s := open(t, path, keep)
 						last, crashed := uint64(0), false
-						for range before {
-							last = next(w, img)
-							require.NoError(t, s.Save(img, 0))
-						}
+						last = saveTicks(t, s, w, img, before)
 						for range 3 {
 							now := next(w, img)
 							more := saveUntil(t, s, img, steps, links)
@@ -178,10 +184,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 func TestLoadSkipsDamage(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	s := open(t, filepath.Join(t.TempDir(), "w"), 4)
-	for range 4 {
-		next(w, img)
-		require.NoError(t, s.Save(img, 0))
-	}
+	saveTicks(t, s, w, img, 4)
 	require.Equal(t, []uint64{4, 3, 2, 1}, ticks(t, s))
 	damage(t, s.generationPath(0))
 	damage(t, s.generationPath(1))
@@ -202,10 +205,7 @@ func TestLoadSkipsDamage(t *testing.T) {
 	require.Len(t, again.Damaged, 2)
 	require.Equal(t, 2, again.Generation)
 
-	for range 3 {
-		next(w, img)
-		require.NoError(t, s.Save(img, 0))
-	}
+	saveTicks(t, s, w, img, 3)
 	for n := range 2 {
 		require.FileExists(t, s.generationPath(n)+".damaged")
 	}
@@ -216,10 +216,7 @@ func TestLoadSkipsDamage(t *testing.T) {
 func TestLoadOfDamageAlone(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	s := open(t, filepath.Join(t.TempDir(), "w"), 2)
-	for range 2 {
-		next(w, img)
-		require.NoError(t, s.Save(img, 0))
-	}
+	saveTicks(t, s, w, img, 2)
 	damage(t, s.generationPath(0))
 	require.NoError(t, os.WriteFile(s.generationPath(1), nil, 0o600))
 	before := files(t, filepath.Dir(s.Path()))
@@ -330,10 +327,7 @@ func TestStoreWithoutImage(t *testing.T) {
 
 	s = must.Get(Open(filepath.Join(dir, "w"), 2))
 	w, img := newWorld(t), &world.Image{}
-	for range 2 {
-		next(w, img)
-		require.NoError(t, s.Save(img, 0))
-	}
+	saveTicks(t, s, w, img, 2)
 	require.NoError(t, os.Remove(s.Path()))
 	require.NoError(t, s.Close())
 	require.Equal(t, []string{"w.lock", "w.old-1", "w.run"}, files(t, dir), "an older image")
