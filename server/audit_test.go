@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -49,8 +50,7 @@ func TestAuditTrail(t *testing.T) {
 	require.Regexp(t, `^127\.0\.0\.1:\d+$`, refused["address"])
 
 	config.Token = []byte("good")
-	c, err := client.Dial(h.ctx, config)
-	require.NoError(t, err)
+	c := must.Get(client.Dial(h.ctx, config))
 	t.Cleanup(func() { _ = c.Close() })
 	joined := line("joined")
 	for name, want := range map[string]any{

@@ -37,8 +37,7 @@ func TestDo(t *testing.T) {
 			return refused
 		}))
 		require.NoError(t, room.Do(h.t.Context(), func(w *world.World) error {
-			_, live := w.KindOf(spawned)
-			require.True(t, live)
+			must.Have(w.KindOf(spawned))
 			return nil
 		}))
 

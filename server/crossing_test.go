@@ -173,6 +173,22 @@ func (h *testRooms) issuedAndFilled() (users []string) {
 	return users
 }
 
+// departIn returns a Depart that takes some time.
+func departIn(d time.Duration) func(context.Context, Traveller) error {
+	return func(context.Context, Traveller) error {
+		time.Sleep(d)
+		return nil
+	}
+}
+
+// resume connects a client again, with the secret of its session.
+func (h *testRooms) resume(c *roomClient) *roomClient {
+	was := c.newestWelcome()
+	return h.greet(func(m *wire.Hello) {
+		m.Session, m.Secret, m.Structure = was.Session, was.Secret, c.Snapshot().Records
+	})
+}
+
 // Players on the way may lose their connection, leave, or be kicked: they are then in the first room, or in none.
 func TestPlayersWhoEndOnTheWay(t *testing.T) {
 	for _, c := range []struct {
@@ -186,14 +202,8 @@ func TestPlayersWhoEndOnTheWay(t *testing.T) {
 		{"the operator kicks", func(x *twoServers, c *roomClient) { x.a.router.Kick(c.newestWelcome().Session, "bye") }, []string{"leave match/1 ann"}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTwoServers(t, func(config *RoomsConfig) {
-				config.Depart = func(context.Context, Traveller) error {
-					time.Sleep(time.Second)
-					return nil
-				}
-			}, func(x *twoServers) {
+			inTwoServers(t, func(config *RoomsConfig) { config.Depart = departIn(time.Second) }, func(x *twoServers) {
 				client := x.between()
-				welcome := client.newestWelcome()
 				require.NoError(t, x.a.move("match/1", "match/2"))
 				time.Sleep(500 * time.Millisecond)
 				c.event(x, client)
@@ -202,9 +212,7 @@ func TestPlayersWhoEndOnTheWay(t *testing.T) {
 				require.Empty(t, client.Snapshot().Ended.Token, "nobody has the pass")
 				require.Equal(t, c.left, x.sessions())
 				if c.left > 0 {
-					back := x.a.greet(func(m *wire.Hello) {
-						m.Session, m.Secret, m.Structure = welcome.Session, welcome.Secret, client.Snapshot().Records
-					})
+					back := x.a.resume(client)
 					require.EqualValues(t, 1, back.newestWelcome().Resumed)
 				}
 			})
@@ -214,20 +222,12 @@ func TestPlayersWhoEndOnTheWay(t *testing.T) {
 
 // A client that resumes its session while that is between the rooms waits for the outcome.
 func TestResumeOnTheWay(t *testing.T) {
-	inTwoServers(t, func(config *RoomsConfig) {
-		config.Depart = func(context.Context, Traveller) error {
-			time.Sleep(3 * time.Second)
-			return nil
-		}
-	}, func(x *twoServers) {
+	inTwoServers(t, func(config *RoomsConfig) { config.Depart = departIn(3 * time.Second) }, func(x *twoServers) {
 		client := x.between()
-		welcome := client.newestWelcome()
 		require.NoError(t, x.a.move("match/1", "match/2"))
 		time.Sleep(500 * time.Millisecond)
 		client.peer.Gone()
-		back := x.a.greet(func(m *wire.Hello) {
-			m.Session, m.Secret, m.Structure = welcome.Session, welcome.Secret, client.Snapshot().Records
-		})
+		back := x.a.resume(client)
 		require.Empty(t, back.Snapshot().Welcomes)
 		time.Sleep(3 * time.Second)
 		require.EqualValues(t, 1, back.newestWelcome().Resumed)
@@ -248,10 +248,7 @@ func TestNodesThatEndOnTheWay(t *testing.T) {
 		require.Equal(t, wire.Timeout, greetAs(x.b, "match/2", token).Snapshot().Ended.Code)
 		x.b.rooms = next
 
-		x.a.rooms.config.Depart = func(context.Context, Traveller) error {
-			time.Sleep(4 * time.Second)
-			return nil
-		}
+		x.a.rooms.config.Depart = departIn(4 * time.Second)
 		bob := greetAs(x.a, "match/1", "bob")
 		require.NoError(t, x.a.move("match/1", "match/2"))
 		time.Sleep(time.Second)

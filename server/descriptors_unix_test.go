@@ -146,8 +146,7 @@ func TestSaveWithoutDescriptors(t *testing.T) {
 func TestDescriptorLimit(t *testing.T) {
 	var l syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l))
-	limit, known := descriptorLimit()
-	require.True(t, known)
+	limit := must.Have(descriptorLimit())
 	require.EqualValues(t, l.Max, limit)
 	few := RoomsConfig{MaxRooms: 10, Kinds: map[string]RoomKind{"a": {MaxRooms: 4}, "b": {MaxRooms: 10, Unsaved: true}}}
 	base := few.descriptorsNeeded()

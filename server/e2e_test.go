@@ -424,9 +424,7 @@ func TestLastHashIsThatOfTheRecording(t *testing.T) {
 	h := newTestServerWith(t, func(c *server.Config) {
 		var img world.Image
 		c.World.TakeImage(&img)
-		var err error
-		recorder, err = c.World.Record(&file, &img, 1)
-		require.NoError(t, err)
+		recorder = must.Get(c.World.Record(&file, &img, 1))
 	})
 	c := h.dial()
 	h.until(c, "it is there", func() bool { return c.Replica().Len() == 6 })

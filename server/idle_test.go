@@ -19,6 +19,7 @@ import (
 
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -44,9 +45,7 @@ const watched = "../bulk,../world,../world/motion,../replication,./session,."
 // the slots of a smaller world. The measure is the number of executed statements, which coverage
 // counts.
 func TestIdleTickCostsTheSameInALargeWorld(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a program")
-	}
+	shorttest.Skip(t, "it builds a program")
 	program := filepath.Join(t.TempDir(), "idle.test")
 	out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-covermode=count", "-coverpkg="+watched, "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -178,8 +178,7 @@ func TestStartsWithoutATick(t *testing.T) {
 			require.Equal(t, 1, next.core.Away())
 			r = next
 		}
-		_, err := r.core.World().Spawn(0, world.Vec3{Y: 0.5}, world.Vec3{}) // by the program, before Serve
-		require.NoError(t, err)
+		must.Get(r.core.World().Spawn(0, world.Vec3{Y: 0.5}, world.Vec3{})) // by the program, before Serve
 		r.ticks(20)
 		require.NoError(t, r.loop.saver.saveNow())
 	}
@@ -374,16 +373,6 @@ func endedRoom(t *testing.T, config func(*RoomsConfig)) (epoch uint64) {
 	return epoch
 }
 
-// putBack makes a folder as filesIn has found it.
-func putBack(t *testing.T, dir string, left map[string]string) {
-	for path := range filesIn(t, dir) {
-		require.NoError(t, os.Remove(path))
-	}
-	for path, data := range left {
-		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
-	}
-}
-
 // A room in which no session is left, and that clients ask for without entering it, leaves the disk as it was, and comes
 // back with the first session.
 func TestUnenteredRoomLeavesNoSegment(t *testing.T) {
@@ -418,22 +407,21 @@ func TestLateSessionOutlivesItsImage(t *testing.T) {
 	dir := t.TempDir()
 	config := journaledRooms(dir, imagefile.JournalAlways)
 	epoch := endedRoom(t, config)
-	var left map[string]string
 	var tick uint64
-	inBubble(t, config, func(h *testRooms) {
+	left := killInBubble(t, config, dir, func(h *testRooms) {
 		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
 		time.Sleep(10 * time.Second)
 		h.mustVisit("match/a")
 		for h.now("match/a").loop.saver.report().Saved == 0 {
 			time.Sleep(20 * time.Millisecond)
 		}
-		tick, left = h.tick("match/a"), filesIn(t, dir)
+		tick = h.tick("match/a")
 	})
 	newest := filepath.Join(dir, "match", "a.image")
 	data := []byte(left[newest])
 	data[len(data)/2] ^= 1
 	left[newest] = string(data)
-	putBack(t, dir, left)
+	crashTo(t, dir, left)
 	inBubble(t, config, func(h *testRooms) {
 		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
 		require.Equal(t, epoch, h.now("match/a").core.Config().Epoch)
@@ -464,7 +452,7 @@ func TestLateSessionOnAFullDisk(t *testing.T) {
 		left = filesIn(t, dir)
 		require.NoError(t, now.loop.runBetweenTicks(context.Background(), func() { now.loop.saver.take = now.loop.saver.takeWorld }))
 	})
-	putBack(t, dir, left)
+	crashTo(t, dir, left)
 	inBubble(t, config, func(h *testRooms) {
 		h.mustVisit("match/a")
 		require.NotEqual(t, epoch, h.now("match/a").core.Config().Epoch)
@@ -503,15 +491,12 @@ func TestRoomComesBack(t *testing.T) {
 	config := journaledRooms(dir, imagefile.JournalAlways)
 	var epoch, tick uint64
 	var block int
-	var left map[string]string
-	inBubble(t, config, func(h *testRooms) {
+	left := killInBubble(t, config, dir, func(h *testRooms) {
 		h.mustVisit("match/a")
 		h.mustVisit("match/a")
 		time.Sleep(5 * time.Second)
 		epoch, tick, block = h.now("match/a").core.Config().Epoch, h.tick("match/a"), h.now("match/a").block
-		left = filesIn(t, dir)
 	})
-	putBack(t, dir, left)
 	inBubble(t, config, func(h *testRooms) {
 		h.mustVisit("match/a")
 		require.InDelta(t, tick, h.tick("match/a"), 5)
@@ -520,7 +505,7 @@ func TestRoomComesBack(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		require.LessOrEqual(t, h.away("match/a"), 1, "nobody has resumed them")
 	})
-	putBack(t, dir, left)
+	crashTo(t, dir, left)
 	inBubble(t, config, func(h *testRooms) {
 		h.rooms.mu.Lock()
 		require.True(t, h.ranges.takeExactly(block))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
@@ -103,9 +104,7 @@ func TestNATRebinds(t *testing.T) {
 // whichever direction has much to send.
 func TestPathShrinks(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("waits for both sides' patience")
-	}
+	shorttest.Skip(t, "waits for both sides' patience")
 	long := append([]byte{0xc5, 1000 >> 8, 1000 & 0xff}, make([]byte, 1000)...) // msgpack
 	for name, c := range map[string]struct {
 		crowd int // that enters then

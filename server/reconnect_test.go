@@ -246,8 +246,7 @@ func TestSchemaIsReplaced(t *testing.T) {
 	require.NotEqual(t, before.Schema, v.Welcome().Schema)
 	h.until(v.Client, "knows itself again", knows)
 	e := v.Entity(v.Controlled())
-	got, ok := body.Get(e)
-	require.True(t, ok)
+	got := must.Have(body.Get(e))
 	require.InDelta(t, 0.5, got.Position[1], 0.25)
 	require.Contains(t, e.Format(), "body{Position[0]=")
 }

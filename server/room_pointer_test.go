@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
 )
@@ -62,8 +63,7 @@ func TestRoomBeginsWithItsNewestImage(t *testing.T) {
 		newest := d.images["match/a"]
 		require.Equal(t, []string{newest.Name()}, imagesOfMatch(t, shared))
 		require.Equal(t, []string{node}, newest.Nodes)
-		note, err := imagefile.ReadConfirmed(filepath.Join(dirs[node], "match", "a.image"))
-		require.NoError(t, err)
+		note := must.Get(imagefile.ReadConfirmed(filepath.Join(dirs[node], "match", "a.image")))
 		require.Equal(t, "directory "+newest.Name(), note)
 	}
 }
@@ -132,8 +132,7 @@ func TestSharedFolderIsGone(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		require.Equal(t, newest, d.images["match/a"])
 		require.NotZero(t, h.now("match/a").loop.saver.report().Failed)
-		pending, err := filepath.Glob(filepath.Join(own, "match", "*.pending-*"))
-		require.NoError(t, err)
+		pending := must.Get(filepath.Glob(filepath.Join(own, "match", "*.pending-*")))
 		require.Empty(t, pending)
 		require.NoError(t, os.Remove(shared))
 		require.NoError(t, os.Mkdir(shared, 0o700))
@@ -167,8 +166,7 @@ func TestOldImageIsRemovedFromTheCluster(t *testing.T) {
 	d, shared := newDirectory(), t.TempDir()
 	dirs := map[string]string{"a:1": t.TempDir(), "b:2": t.TempDir()}
 	prune := func(h *testRooms) bool {
-		stored, err := h.config.Images.storedImages("match")
-		require.NoError(t, err)
+		stored := must.Get(h.config.Images.storedImages("match"))
 		h.images.mu.Lock()
 		defer h.images.mu.Unlock()
 		return h.images.pruneImages(stored, math.MinInt64, "a test", func(n int, _ int64) bool { return n == 0 })

@@ -60,14 +60,11 @@ func TestClientReturnsToARestoredRoom(t *testing.T) {
 			})
 		}
 		var before wire.Welcome
-		var left map[string]string
-		inBubble(t, config, func(h *testRooms) {
+		killInBubble(t, config, dir, func(h *testRooms) {
 			require.NoError(h.t, h.createRoom(context.Background(), "match/a"))
 			before = h.greet(func(m *wire.Hello) { m.Room = "match/a" }).newestWelcome()
 			time.Sleep(2 * time.Second)
-			left = filesIn(t, dir)
 		})
-		crashTo(t, dir, left)
 		inBubble(t, config, func(h *testRooms) {
 			resume := func(m *wire.Hello) {
 				m.Room, m.Session, m.Secret, m.Epoch, m.Structure = "match/a", before.Session, before.Secret, before.Epoch, before.Structure
@@ -116,14 +113,11 @@ func TestPrivateRoomIsRestoredForThoseWhoKnowIt(t *testing.T) {
 		c.Kinds["match"] = k
 	}
 	var epoch uint64
-	var left map[string]string
-	inBubble(t, config, func(h *testRooms) {
+	killInBubble(t, config, dir, func(h *testRooms) {
 		require.NoError(h.t, h.createRoom(h.t.Context(), "match/a"))
 		epoch = h.now("match/a").core.Config().Epoch
 		time.Sleep(time.Second / 10)
-		left = filesIn(t, dir)
 	})
-	crashTo(t, dir, left)
 	fails = true
 	inBubble(t, config, func(h *testRooms) {
 		ask := func(room string, epoch uint64) wire.Code {
@@ -156,15 +150,12 @@ func TestStoredRoomsKeepTheirBlocks(t *testing.T) {
 	dir := t.TempDir()
 	config := journaledRooms(dir, imagefile.JournalAlways)
 	var before []wire.Welcome
-	var left map[string]string
-	inBubble(t, config, func(h *testRooms) {
+	killInBubble(t, config, dir, func(h *testRooms) {
 		for _, room := range []string{"match/a", "match/b"} {
 			before = append(before, h.greet(func(m *wire.Hello) { m.Room = room }).newestWelcome())
 		}
 		time.Sleep(2 * time.Second)
-		left = filesIn(t, dir)
 	})
-	crashTo(t, dir, left)
 	inBubble(t, config, func(h *testRooms) {
 		for _, room := range []string{"match/c", "match/d", "match/e"} {
 			require.Equal(h.t, wire.OK, h.greet(func(m *wire.Hello) { m.Room = room }).code())
@@ -245,8 +236,7 @@ func TestRestoredRoomsOfOneAddress(t *testing.T) {
 		c.Kinds["duel"] = k
 	}
 	epochs := map[string]uint64{}
-	var left map[string]string
-	inBubble(t, config, func(h *testRooms) {
+	killInBubble(t, config, dir, func(h *testRooms) {
 		for i := range stored {
 			for _, kind := range []string{"match", "duel"} {
 				name := fmt.Sprintf("%s/%d", kind, i)
@@ -255,9 +245,7 @@ func TestRestoredRoomsOfOneAddress(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second / 10)
-		left = filesIn(t, dir)
 	})
-	crashTo(t, dir, left)
 	inBubble(t, config, func(h *testRooms) {
 		restore := func(kind, address string) (codes map[wire.Code]int) {
 			codes = map[wire.Code]int{}
@@ -278,6 +266,16 @@ func TestRestoredRoomsOfOneAddress(t *testing.T) {
 		require.Equal(h.t, map[wire.Code]int{wire.OK: stored}, restore("duel", address))
 		require.Len(h.t, h.names(), 1+2*stored)
 	})
+}
+
+// killInBubble is inBubble for a process that is killed at the end of the test. It returns what this leaves in dir.
+func killInBubble(t *testing.T, change func(*RoomsConfig), dir string, test func(h *testRooms)) (left map[string]string) {
+	inBubble(t, change, func(h *testRooms) {
+		test(h)
+		left = filesIn(t, dir)
+	})
+	crashTo(t, dir, left)
+	return left
 }
 
 // crashTo leaves a folder with the files that it had at a crash.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
@@ -41,8 +42,7 @@ func TestReservedSeats(t *testing.T) {
 		time.Sleep(time.Second)
 		_, err := h.visit("lobby")
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "seats count against the limit of all rooms")
-		ann, err := h.joinRoom(context.Background(), "match/1", "", Admission{User: "ann"})
-		require.NoError(t, err)
+		ann := must.Get(h.joinRoom(context.Background(), "match/1", "", Admission{User: "ann"}))
 		require.Same(t, h.now("match/1"), ann)
 		time.Sleep(10 * time.Second)
 		require.Equal(t, []string{"lobby"}, h.names(), "the seats have expired")
@@ -56,13 +56,10 @@ func TestSeatsAfterACrash(t *testing.T) {
 		journaledRooms(dir, imagefile.JournalAlways)(c)
 		changeMatches(c, func(k *RoomKind) { k.Create, k.Visibility, k.MaxSessions = ForGame, Private, 1 })
 	}
-	var left map[string]string
-	inBubble(t, config, func(h *testRooms) {
+	killInBubble(t, config, dir, func(h *testRooms) {
 		s := &Server{rooms: h.rooms}
 		require.NoError(h.t, s.ReserveSeats(context.Background(), "match/1", []string{"ann"}, time.Minute))
-		left = filesIn(t, dir)
 	})
-	crashTo(t, dir, left)
 	inBubble(t, config, func(h *testRooms) {
 		join := func(name, user, room string) (*run, error) {
 			return h.joinRoom(context.Background(), name, "", Admission{User: user, Room: room})
@@ -73,8 +70,7 @@ func TestSeatsAfterACrash(t *testing.T) {
 		}
 		_, err := join("match/2", "ann", "match/2")
 		require.Equal(h.t, wire.NoRoom, wire.CodeOf(err), "nothing is stored")
-		now, err := join("match/1", "ann", "match/1")
-		require.NoError(h.t, err)
+		now := must.Get(join("match/1", "ann", "match/1"))
 		require.True(h.t, now.core.HasSeat("ann"))
 		_, err = join("match/1", "ann", "")
 		require.NoError(h.t, err, "the seat opens it")

@@ -31,9 +31,7 @@ func BenchmarkRoomTick(b *testing.B) {
 func benchmarkRooms(b *testing.B, rooms, clients int, between func()) {
 	h := &testRooms{t: b, steps: map[string]func(*world.World){}, made: map[string]int{}, fails: map[string]error{}}
 	c := RoomsConfig{Kinds: map[string]RoomKind{"match": {New: h.game}}, MaxRooms: rooms}
-	var err error
-	h.rooms, err = newRooms(Config{Rooms: &c, Log: zap.NewNop()}, admin.NewTimings(admin.KindLabel))
-	require.NoError(b, err)
+	h.rooms = must.Get(newRooms(Config{Rooms: &c, Log: zap.NewNop()}, admin.NewTimings(admin.KindLabel)))
 	type table struct {
 		run   *run
 		conns []*stage.Conn
@@ -55,9 +53,7 @@ func benchmarkRooms(b *testing.B, rooms, clients int, between func()) {
 	tick := uint32(0)
 	round := func(t table) {
 		for _, c := range t.conns {
-			if err := c.SendInput(c.Ack()); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(c.SendInput(c.Ack()))
 		}
 		w := t.run.core.World()
 		for s := range t.run.core.Sessions() {

@@ -40,19 +40,7 @@ func TestWebVisit(t *testing.T) {
 	h, logs := newLoggedTestServer(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
 	raw, network := h.dial(), h.webNetwork()
 	c := network.dial(patience)
-	h.until(c, "sees all crates, the other and itself", func() bool { return c.Replica().Len() == 7 })
-	me := c.Controlled()
-	h.until(raw, "sees the web client", func() bool { return raw.Resolve(me) == wire.Live })
-
-	ok := must.Get(c.DoRaw("poke", me, nil))
-	forged := must.Get(c.DoRaw("poke", bulk.NewHandle(999, 7), nil))
-	_, err := forged.Wait(h.ctx)
-	require.Equal(t, wire.UnknownHandle, wire.CodeOf(err))
-	answer, answered := ok.Poll()
-	require.True(t, answered)
-	require.NoError(t, answer.Err)
-	h.until(c, "round trips are measured", func() bool { return c.Stats().RoundTrips > 3 })
-
+	h.visitBeside(raw, c)
 	h.until(c, "the report, up to a second old, counts both", func() bool {
 		h.stay(raw)
 		return h.server.Report().Active == 2
@@ -66,26 +54,56 @@ func TestWebVisit(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(text), &sessions))
 	require.Equal(t, []struct{ Transport string }{{"quic"}, {"web"}}, sessions)
 
-	session := c.Welcome().Session
 	require.NoError(t, network.conn.conn.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeInternalError), "the browser failed"))
-	h.until(c, "resumes", func() bool { return c.State() == client.Joined && c.Welcome().Resumed == 1 })
-	require.Equal(t, session, c.Welcome().Session)
-	require.Equal(t, wire.Live, c.Resolve(me))
+	h.resumeBeside(raw, c)
+	require.NoError(t, c.Close())
+	h.drainBoth(raw, h.webNetwork().dial(-1))
+	require.Equal(t, map[string]string{"transport": "", "client": "ok", "server": "draining"}, endsOf(logs, "web"))
+}
+
+// visitBeside plays a client c that joins beside a raw one: both see each other, and commands are answered.
+func (h *testServer) visitBeside(raw, c *client.Client) {
+	h.until(c, "sees all crates, the other and itself", func() bool { return c.Replica().Len() == 7 })
+	me := c.Controlled()
+	h.until(raw, "sees the other client", func() bool { return raw.Resolve(me) == wire.Live })
+
+	ok := must.Get(c.DoRaw("poke", me, nil))
+	forged := must.Get(c.DoRaw("poke", bulk.NewHandle(999, 7), nil))
+	_, err := forged.Wait(h.ctx)
+	require.Equal(h.t, wire.UnknownHandle, wire.CodeOf(err))
+	require.NoError(h.t, must.Have(ok.Poll()).Err)
+	h.until(c, "round trips are measured", func() bool { return c.Stats().RoundTrips > 3 })
+}
+
+// resumeBeside waits until c, whose connection is broken, plays on in its session.
+func (h *testServer) resumeBeside(raw, c *client.Client) {
+	session, me := c.Welcome().Session, c.Controlled()
+	h.until(c, "resumes", func() bool {
+		h.stay(raw)
+		return c.State() == client.Joined && c.Welcome().Resumed == 1
+	})
+	require.Equal(h.t, session, c.Welcome().Session)
+	require.Equal(h.t, wire.Live, c.Resolve(me))
 	tick := c.Replica().Tick()
 	h.until(c, "applies snapshots", func() bool { return c.Replica().Tick() > tick })
 	h.stay(raw)
+}
 
-	require.NoError(t, c.Close())
-	staying := h.webNetwork().dial(-1)
+// drainBoth ends the server, whose log is complete then. It says goodbye to both clients.
+func (h *testServer) drainBoth(raw, staying *client.Client) {
 	h.stop()
-	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(staying)))
-	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(raw)))
-	h.ended <- <-h.ended // the log is complete
+	require.Equal(h.t, wire.Draining, wire.CodeOf(h.ends(staying)))
+	require.Equal(h.t, wire.Draining, wire.CodeOf(h.ends(raw)))
+	h.ended <- <-h.ended
+}
+
+// endsOf returns who ended the connections of a transport according to the log, and with which codes.
+func endsOf(logs *observer.ObservedLogs, transport string) map[string]string {
 	by := map[string]string{}
-	for _, entry := range logs.FilterMessage("ended").FilterField(zap.String("transport", "web")).All() {
+	for _, entry := range logs.FilterMessage("ended").FilterField(zap.String("transport", transport)).All() {
 		by[entry.ContextMap()["by"].(string)], _ = entry.ContextMap()["code"].(string)
 	}
-	require.Equal(t, map[string]string{"transport": "", "client": "ok", "server": "draining"}, by)
+	return by
 }
 
 // Bye, a session closed with code 0, and a connection closed without an error leave at once.

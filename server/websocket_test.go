@@ -13,9 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
@@ -74,45 +72,20 @@ func TestWebSocketVisit(t *testing.T) {
 	config := h.config()
 	config.Addr, config.Fallback, config.GiveUp = relay.listener.Addr().String(), true, patience
 	c := must.Get(client.Dial(h.ctx, config))
-	h.until(c, "sees all crates, the other and itself", func() bool { return c.Replica().Len() == 7 })
-	me := c.Controlled()
-	h.until(raw, "sees the client", func() bool { return raw.Resolve(me) == wire.Live })
-
-	ok := must.Get(c.DoRaw("poke", me, nil))
-	forged := must.Get(c.DoRaw("poke", bulk.NewHandle(999, 7), nil))
-	_, err := forged.Wait(h.ctx)
-	require.Equal(t, wire.UnknownHandle, wire.CodeOf(err))
-	answer, answered := ok.Poll()
-	require.True(t, answered)
-	require.NoError(t, answer.Err)
-	h.until(c, "round trips are measured", func() bool { return c.Stats().RoundTrips > 3 })
+	h.visitBeside(raw, c)
 	_, sessions := h.operate(http.MethodGet, "/sessions")
 	require.Contains(t, sessions, `"transport":"websocket"`)
 	require.True(t, c.Stats().OverTCP)
 	require.False(t, raw.Stats().OverTCP)
 
-	session := c.Welcome().Session
 	relay.cut()
-	h.until(c, "resumes", func() bool { return c.State() == client.Joined && c.Welcome().Resumed == 1 })
-	require.Equal(t, session, c.Welcome().Session)
-	require.Equal(t, wire.Live, c.Resolve(me))
-	tick := c.Replica().Tick()
-	h.until(c, "applies snapshots", func() bool { return c.Replica().Tick() > tick })
-	h.stay(raw)
-
+	h.resumeBeside(raw, c)
 	require.NoError(t, c.Close())
 	config.GiveUp = -1
 	staying := must.Get(client.Dial(h.ctx, config))
-	h.stop()
-	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(staying)))
-	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(raw)))
+	h.drainBoth(raw, staying)
 	require.NoError(t, staying.Close())
-	h.ended <- <-h.ended // the log is complete
-	by := map[string]string{}
-	for _, entry := range logs.FilterMessage("ended").FilterField(zap.String("transport", "websocket")).All() {
-		by[entry.ContextMap()["by"].(string)], _ = entry.ContextMap()["code"].(string)
-	}
-	require.Equal(t, map[string]string{"transport": "", "client": "ok", "server": "draining"}, by)
+	require.Equal(t, map[string]string{"transport": "", "client": "ok", "server": "draining"}, endsOf(logs, "websocket"))
 }
 
 // A client that reaches the server over both has one session, over QUIC.
