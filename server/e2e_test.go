@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -143,6 +144,34 @@ func (h *testServer) stay(all ...*client.Client) {
 	h.t.Helper()
 	for _, c := range all {
 		require.NoError(h.t, c.Update())
+	}
+}
+
+// bystander joins a client that plays by itself, however long the test is busy with others. stays requires that nothing has
+// disturbed it.
+func (h *testServer) bystander() (stays func()) {
+	c := must.Get(client.Dial(h.ctx, h.config()))
+	ctx, stop := context.WithCancel(h.ctx)
+	lost, ended := make(chan error, 1), make(chan error)
+	var tick atomic.Uint32 // of its newest snapshot
+	go func() {
+		for c.Wait(ctx) == nil && len(lost) == 0 {
+			if err := c.Update(); err != nil {
+				lost <- err
+			}
+			tick.Store(c.Replica().Tick())
+		}
+		ended <- c.Close()
+	}()
+	h.t.Cleanup(func() {
+		stop()
+		require.NoError(h.t, <-ended)
+	})
+	return func() {
+		h.t.Helper()
+		before := tick.Load()
+		require.Eventually(h.t, func() bool { return tick.Load() > before || len(lost) > 0 }, patience, time.Millisecond)
+		require.Empty(h.t, lost)
 	}
 }
 

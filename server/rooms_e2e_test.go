@@ -144,12 +144,12 @@ func TestClientsReachRooms(t *testing.T) {
 	}
 	require.Len(t, h.rows("?room=match/1"), 2)
 	require.Len(t, h.rows(""), 3)
-	h.stay(a, b, c)
+	staying := []*client.Client{a, b, c}
 	do := func(path string, want int) {
 		t.Helper()
+		h.stay(staying...)
 		code, text := h.operate(http.MethodPost, path)
 		require.Equal(t, want, code, "%s: %s", path, text)
-		h.stay(a)
 	}
 	do("/rooms/create?room=match/2", http.StatusOK)
 	do("/rooms/create?room=match/2", http.StatusOK)
@@ -172,6 +172,7 @@ func TestClientsReachRooms(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{"hall": "open", "match/1": "draining", "match/2": "open", "match/3": "open"}, states)
 	do("/rooms/close?room=match/1", http.StatusOK)
+	h.stay(a)
 	require.Equal(t, wire.RoomClosed, wire.CodeOf(h.ends(b)))
 	code, _ := h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/kick", a.Welcome().Session))
 	require.Equal(t, http.StatusOK, code)

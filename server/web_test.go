@@ -225,7 +225,7 @@ func TestWebOrigin(t *testing.T) {
 // them is closed.
 func TestWebForeignRequests(t *testing.T) {
 	h := newWebTestServer(t)
-	good := h.dial()
+	stays := h.bystander()
 	conn := h.h3()
 	c := h.webtransport(conn)
 	ask := func(method, path string) int {
@@ -243,7 +243,7 @@ func TestWebForeignRequests(t *testing.T) {
 	require.Error(t, err)
 	h.wantClosed(conn, wire.TooFast)
 	require.EqualValues(t, 5, h.server.Report().Traffic.WebRequests)
-	h.stay(good)
+	stays()
 }
 
 // One connection carries one session. A second attempt does not disturb the first session.
@@ -290,7 +290,7 @@ func (h *testServer) goodbye(stream io.Reader) wire.Code {
 func TestWebSurplusStreams(t *testing.T) {
 	t.Parallel()
 	h := newWebTestServer(t)
-	good := h.dial()
+	stays := h.bystander()
 	_, session, _, err := h.webSession(nil)
 	require.NoError(t, err)
 	stream := h.join(session)
@@ -310,14 +310,14 @@ func TestWebSurplusStreams(t *testing.T) {
 		require.Equal(t, wire.BadMessage, h.goodbye(stream))
 		h.wantClosed(conn, wire.BadMessage)
 	}
-	h.stay(good)
+	stays()
 }
 
 // A broken datagram ends its session: with a protocol code if it belongs to the session,
 // otherwise with an HTTP/3 code. Datagrams of other requests are dropped.
 func TestWebMalformedDatagrams(t *testing.T) {
 	h := newWebTestServer(t)
-	good := h.dial()
+	stays := h.bystander()
 
 	conn, session, _, err := h.webSession(nil)
 	require.NoError(t, err)
@@ -333,7 +333,7 @@ func TestWebMalformedDatagrams(t *testing.T) {
 		require.NoError(t, conn.SendDatagram(broken))
 		h.wantClosed(conn, wire.Code(http3.ErrCodeDatagramError))
 	}
-	h.stay(good)
+	stays()
 }
 
 // h3Session is a WebTransport session made by hand.
@@ -370,7 +370,7 @@ func capsule(kind uint64, value string) []byte {
 // streams of impossible sessions end it too.
 func TestWebCapsules(t *testing.T) {
 	h := newWebTestServer(t)
-	good := h.dial()
+	stays := h.bystander()
 	s := h.h3Session()
 	must.Get(s.request.Write(capsule(0x1234567, "unknown")))
 	stream := s.stream(h, uint64(s.request.StreamID()))
@@ -391,14 +391,14 @@ func TestWebCapsules(t *testing.T) {
 	s = h.h3Session()
 	s.stream(h, 3) // no request has this ID
 	h.wantClosed(s.conn, wire.Code(http3.ErrCodeIDError))
-	h.stay(good)
+	stays()
 }
 
 // A flood on an HTTP/3 stream, which the protocol does not see, ends the session of a client
 // that sends nothing else.
 func TestWebFlood(t *testing.T) {
 	h := newWebTestServer(t)
-	good := h.dial()
+	stays := h.bystander()
 	s := h.h3Session()
 	stream := s.stream(h, uint64(s.request.StreamID()))
 	h.hello(stream)
@@ -411,7 +411,7 @@ func TestWebFlood(t *testing.T) {
 	}()
 	require.Equal(t, wire.TooFast, h.goodbye(stream))
 	h.wantClosed(s.conn, wire.TooFast)
-	h.stay(good)
+	stays()
 }
 
 // The limit of sessions per address counts both transports.
@@ -420,7 +420,7 @@ func TestWebFortySessions(t *testing.T) {
 	h := newTestServerWith(t, func(c *server.Config) {
 		c.Web, c.MaxSessionsPerAddress = &server.WebConfig{}, allowed
 	})
-	raw := h.dial()
+	stays := h.bystander()
 	hashes := must.Get(h.server.WebCertificates())
 	opened := 1
 	for range 40 {
@@ -434,11 +434,10 @@ func TestWebFortySessions(t *testing.T) {
 		}
 		h.join(session)
 		opened++
-		h.stay(raw)
 	}
 	require.Equal(t, allowed, opened)
 	require.GreaterOrEqual(t, h.server.Report().Traffic.HandshakesAddress, uint64(40+1-allowed))
-	h.stay(raw)
+	stays()
 }
 
 // A connection without a session, or a session without a stream, is closed in time.

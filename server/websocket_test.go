@@ -130,7 +130,7 @@ func (h *testServer) webSocket(scheme, path, origin string) (*websocket.Conn, *h
 // Pages of foreign sites, foreign requests and programs that speak something else are refused, and the port stays good.
 func TestWebSocketForeign(t *testing.T) {
 	h := newTestServerWith(t, func(c *server.Config) { c.Web = &server.WebConfig{Origins: []string{"https://game.example"}} })
-	good := h.dial()
+	stays := h.bystander()
 	for origin, status := range map[string]int{"https://game.example": http.StatusSwitchingProtocols, "": http.StatusSwitchingProtocols, "https://evil.example": http.StatusForbidden, "null": http.StatusForbidden} {
 		for _, scheme := range []string{"ws", "wss"} {
 			_, answer, _ := h.webSocket(scheme, server.WebPath, origin)
@@ -155,13 +155,13 @@ func TestWebSocketForeign(t *testing.T) {
 	must.Get(noise.Write([]byte("SSH-2.0-OpenSSH\r\n\r\n")))
 	text := must.Get(io.ReadAll(noise))
 	require.True(t, strings.HasPrefix(string(text), "HTTP/1.1 400"), "%q", text)
-	h.stay(good)
+	stays()
 }
 
 // Messages that break the format end the session with bad-message.
 func TestWebSocketBrokenMessages(t *testing.T) {
 	h := newWebTestServer(t)
-	good := h.dial()
+	stays := h.bystander()
 	for name, broken := range map[string][]byte{
 		"empty":           {},
 		"half a header":   {0},
@@ -180,7 +180,7 @@ func TestWebSocketBrokenMessages(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, conn.Write(h.ctx, websocket.MessageText, []byte("hello")))
 	require.Equal(t, wire.BadMessage, h.socketEnd(conn))
-	h.stay(good)
+	stays()
 }
 
 // socketEnd returns the code with which the server closes a WebSocket.
