@@ -1,9 +1,11 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -146,6 +148,29 @@ func playOf(t *testing.T, d Definition, args ...string) (status int, out, err st
 	var stdout, stderr programtest.Screen
 	status = Run(t.Context(), d, args, Streams{strings.NewReader(""), &stdout, &stderr})
 	return status, stdout.String(), stderr.String()
+}
+
+// serving runs serve until the test ends, and returns its address and its certificate's fingerprint.
+func serving(t *testing.T, d Definition, args ...string) (addr, fingerprint string) {
+	ctx, stop := context.WithCancel(t.Context())
+	up, ended := make(chan struct{}), make(chan int, 1)
+	out := &programtest.Screen{Words: "anybody may join", Seen: func() { close(up) }}
+	go func() {
+		ended <- Run(ctx, d, append([]string{"serve", "--listen=127.0.0.1:0"}, args...), Streams{strings.NewReader(""), out, out})
+	}()
+	t.Cleanup(func() {
+		stop()
+		require.Equal(t, exitOK, <-ended)
+	})
+	select {
+	case <-up:
+	case status := <-ended:
+		ended <- status
+		require.Fail(t, "it does not serve", out.String())
+	}
+	found := regexp.MustCompile(d.Name + `: game ` + d.Name + `.* on (\S+), fingerprint (\S+)`).FindStringSubmatch(out.String())
+	require.NotNil(t, found, out.String())
+	return found[1], found[2]
 }
 
 // All contradictions of a definition are reported at once.

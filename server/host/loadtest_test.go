@@ -2,10 +2,8 @@ package host
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -43,22 +41,9 @@ func TestDemo(t *testing.T) {
 // The command loadtest uses the game's bots, over bad links, in scenarios, against thresholds.
 // Bots of a game without bots only watch.
 func TestLoadtest(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	up := make(chan struct{})
-	out := &programtest.Screen{Words: "anybody may join", Seen: func() { close(up) }}
-	ended := make(chan int, 1)
-	go func() {
-		ended <- Run(ctx, tag(), []string{"serve", "--listen=127.0.0.1:0"}, Streams{strings.NewReader(""), out, &programtest.Screen{}})
-	}()
-	defer func() {
-		stop()
-		require.Equal(t, exitOK, <-ended)
-	}()
-	<-up
-	found := regexp.MustCompile(`tag: game tag on (\S+), fingerprint (\S+)`).FindStringSubmatch(out.String())
-	require.NotNil(t, found, out.String())
+	addr, pin := serving(t, tag())
 	load := func(d Definition, args ...string) (int, string, string) {
-		return playOf(t, d, append([]string{"loadtest", "--addr=" + found[1], "--fingerprint=" + found[2], "--bots=4", "--duration=2s"}, args...)...)
+		return playOf(t, d, append([]string{"loadtest", "--addr=" + addr, "--fingerprint=" + pin, "--bots=4", "--duration=2s"}, args...)...)
 	}
 	status, said, errs := load(tag(), "--loss=0.05", "--delay=20ms", "--fail=commands_executed<1", "--fail=input_visible_p99_ms>60000", "--fail=confusions>0")
 	require.Equal(t, exitOK, status, "%s%s", errs, said)

@@ -1,9 +1,7 @@
 package host
 
 import (
-	"context"
 	"io"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -82,25 +80,13 @@ func steered() Definition {
 
 // A player steers by keys: its body goes in the typed direction, and the end of input quits.
 func TestSteer(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	up, moved := make(chan struct{}), make(chan struct{})
-	out := &programtest.Screen{Words: "anybody may join", Seen: func() { close(up) }}
-	ended := make(chan int, 1)
-	go func() {
-		ended <- Run(ctx, steered(), []string{"serve", "--listen=127.0.0.1:0"}, Streams{strings.NewReader(""), out, &programtest.Screen{}})
-	}()
-	defer func() {
-		stop()
-		require.Equal(t, exitOK, <-ended)
-	}()
-	<-up
-	found := regexp.MustCompile(`steered: game steered on (\S+), fingerprint (\S+)`).FindStringSubmatch(out.String())
-	require.NotNil(t, found, out.String())
+	moved := make(chan struct{})
+	addr, pin := serving(t, steered())
 	keys, typed := io.Pipe()
 	picture := &programtest.Screen{Words: "moved{East=true}", Seen: func() { close(moved) }}
 	played := make(chan int, 1)
 	go func() {
-		played <- Run(ctx, steered(), []string{"watch", "--steer", found[1], "--fingerprint=" + found[2]}, Streams{keys, picture, &programtest.Screen{}})
+		played <- Run(t.Context(), steered(), []string{"watch", "--steer", addr, "--fingerprint=" + pin}, Streams{keys, picture, &programtest.Screen{}})
 	}()
 	must.Get(typed.Write([]byte("d")))
 	<-moved
@@ -110,7 +96,7 @@ func TestSteer(t *testing.T) {
 	require.Equal(t, strings.Repeat(" ", 40)+"@\x1b[K\r", strings.Split(newest, "\n")[10], "in the middle: %q", newest)
 	require.True(t, strings.HasSuffix(picture.String(), closeScreen))
 
-	status, said, errs := play(t, "watch", "--steer", found[1], "--insecure-dev")
+	status, said, errs := play(t, "watch", "--steer", addr, "--insecure-dev")
 	require.Equal(t, exitUsage, status, said)
 	require.Contains(t, errs, "--steer needs signed numbers X and Z")
 }

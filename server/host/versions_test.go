@@ -1,14 +1,9 @@
 package host
 
 import (
-	"context"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/worldd/worldd/internal/programtest"
 )
 
 // A server refuses clients before --min-client, with its text for their players. A program's bots and
@@ -19,22 +14,9 @@ func TestMinClient(t *testing.T) {
 		d.Version, d.Versions.TooOld = version, "fetch the new tag from our site"
 		return d
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	up := make(chan struct{})
-	out := &programtest.Screen{Words: "anybody may join", Seen: func() { close(up) }}
-	ended := make(chan int, 1)
-	go func() {
-		ended <- Run(ctx, of("1.10.0"), []string{"serve", "--listen=127.0.0.1:0", "--min-client=1.9"}, Streams{strings.NewReader(""), out, &programtest.Screen{}})
-	}()
-	defer func() {
-		stop()
-		require.Equal(t, exitOK, <-ended)
-	}()
-	<-up
-	found := regexp.MustCompile(`on (\S+), fingerprint (\S+)`).FindStringSubmatch(out.String())
-	require.NotNil(t, found, out.String())
+	addr, pin := serving(t, of("1.10.0"), "--min-client=1.9")
 	load := func(d Definition, flags ...string) (int, string) {
-		status, out, errs := playOf(t, d, append([]string{"loadtest", "--addr=" + found[1], "--fingerprint=" + found[2], "--bots=2", "--duration=1s"}, flags...)...)
+		status, out, errs := playOf(t, d, append([]string{"loadtest", "--addr=" + addr, "--fingerprint=" + pin, "--bots=2", "--duration=1s"}, flags...)...)
 		return status, out + errs
 	}
 	status, text := load(of("1.9.2"))
@@ -50,16 +32,16 @@ func TestMinClient(t *testing.T) {
 	status, text = load(tag(), "--client-version=now")
 	require.Equal(t, exitUsage, status, text)
 	require.Contains(t, text, `client: version "now"`)
-	status, text, errs := playOf(t, of("1.9.2"), "schema", found[1], "--fingerprint="+found[2])
+	status, text, errs := playOf(t, of("1.9.2"), "schema", addr, "--fingerprint="+pin)
 	require.Equal(t, exitOK, status, errs)
 	require.Contains(t, text, "kind ball")
 	for _, tool := range []string{"schema", "watch"} {
-		status, _, errs = playOf(t, of("1.8.7"), tool, found[1], "--fingerprint="+found[2])
+		status, _, errs = playOf(t, of("1.8.7"), tool, addr, "--fingerprint="+pin)
 		require.Equal(t, exitError, status, tool)
 		require.Contains(t, errs, "client-too-old: fetch the new tag from our site")
 		require.Contains(t, errs, "--client-version joins with another version")
 	}
-	status, text, errs = playOf(t, of("1.8.7"), "schema", found[1], "--fingerprint="+found[2], "--client-version=2")
+	status, text, errs = playOf(t, of("1.8.7"), "schema", addr, "--fingerprint="+pin, "--client-version=2")
 	require.Equal(t, exitOK, status, errs)
 	require.Contains(t, text, "kind ball")
 
