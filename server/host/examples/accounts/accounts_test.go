@@ -290,7 +290,7 @@ func TestExactlyOnce(t *testing.T) {
 	s := &service{t: t, dir: t.TempDir(), addr: freeAddress(t, "udp"), admin: freeAddress(t, "tcp"), db: newDatabase(t)}
 	s.start()
 	t.Cleanup(func() { s.end(syscall.SIGKILL) })
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer stop()
 	var players []*player
 	for _, name := range []string{"ann", "bob", "eve"} {

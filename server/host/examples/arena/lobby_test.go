@@ -38,7 +38,7 @@ type building struct {
 
 // openBuilding starts a server. change changes its rooms.
 func openBuilding(t *testing.T, change func(*server.RoomsConfig)) *building {
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 	b := &building{crowd: &crowd{T: t, ctx: ctx}, matches: map[string]*MatchRoom{}, crashes: map[string]bool{}, opening: make(chan struct{}, 1)}
 	b.opening <- struct{}{}
 	c := server.RoomsConfig{Kinds: kinds(), Default: "lobby"}
