@@ -157,7 +157,9 @@ func TestRouterJoins(t *testing.T) {
 		require.Equal(t, conn.peer.ID(), conn.peer.Session().ID())
 	}
 	require.Equal(t, []int{1, 2}, []int{one.Active(), two.Active()})
-	require.Equal(t, RouterStats{Refused: 4, Closed: map[wire.Code]uint64{wire.Unauthorized: 2, wire.NoRoom: 2}}, h.router.Stats())
+	stats := h.router.Stats()
+	require.Equal(t, []any{0, uint64(4), uint64(0)}, []any{stats.Waiting, stats.Refused, stats.Panics})
+	require.Equal(t, map[wire.Code]uint64{wire.Unauthorized: 2, wire.NoRoom: 2}, stats.Closed)
 	require.NotEqual(t, one.Config().Epoch, two.Config().Epoch)
 	_, err := NewCore(Config{WorldConfig: WorldConfig{World: one.World(), Schema: schema.New()}, Router: h.router, Admit: func(context.Context, []byte) (Admission, error) { return Admission{}, nil }})
 	require.ErrorContains(t, err, "RouterConfig.Admit")
