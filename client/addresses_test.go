@@ -246,8 +246,7 @@ func TestOrderOfAddresses(t *testing.T) {
 		f.silent["a:1"] = true
 		config := f.config(s, "a:1", "b:1", "a:1", "c:1", "d:1")
 		config.Random = random
-		c := must.Get(client.Dial(t.Context(), config))
-		require.NoError(t, c.Close())
+		require.NoError(t, must.Get(client.Dial(t.Context(), config)).Close())
 		return f.tried[1]
 	}
 	times := map[string]int{}

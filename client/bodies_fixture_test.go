@@ -592,8 +592,7 @@ type storm struct {
 
 func newStorm() *storm {
 	f := must.Get(scenes.Named("storm"))
-	s := must.Get(scenes.Build(f))
-	return &storm{Scene: s, r: rand.New(rand.NewPCG(6, 6))}
+	return &storm{Scene: must.Get(scenes.Build(f)), r: rand.New(rand.NewPCG(6, 6))}
 }
 
 func (s *storm) play() {

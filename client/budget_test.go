@@ -164,8 +164,7 @@ func TestFallsBehindAndCatchesUp(t *testing.T) {
 		behind = at < 10+missed
 		if behind {
 			require.Greater(t, at, uint32(10+missed-exactServerHz))
-			shown := must.Have(m.body.Get(m.session.Replica().Entity(h(7, 1))))
-			require.NotZero(t, shown.Position)
+			require.NotZero(t, must.Have(m.body.Get(m.session.Replica().Entity(h(7, 1)))).Position)
 		}
 		require.Equal(t, every == missed, behind)
 		for tick := uint32(10 + missed + 3); tick <= 10+missed+60; tick += 3 {

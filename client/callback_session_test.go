@@ -23,13 +23,11 @@ func newCallbackServer(t *testing.T, f func(s *client.Session)) *handServer {
 	schema.Define[health](s, "health")
 	require.NoError(t, s.Err())
 	h := newHandServer(t, s, s)
-	var err error
-	h.session, err = client.NewSession(client.SessionConfig{Schema: s, Observer: client.Observer{
+	h.session = must.Get(client.NewSession(client.SessionConfig{Schema: s, Observer: client.Observer{
 		Enter:   func(*client.Entity) { f(h.session) },
 		Leave:   func(bulk.Handle, wire.Reason) { f(h.session) },
 		Destroy: func(bulk.Handle, uint8) { f(h.session) },
-	}})
-	require.NoError(t, err)
+	}}))
 	return h
 }
 

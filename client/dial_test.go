@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -90,12 +91,11 @@ func TestBackoffAfterConnections(t *testing.T) {
 		protocol := schema.NewWithBody()
 		s := &changingServer{ends: []error{nil}, welcome: stage.Welcome(protocol)}
 		var lost, delay time.Duration
-		c, err := client.Dial(t.Context(), client.Config{Schema: protocol, Simulation: s, State: func(change client.StateChange) {
+		c := must.Get(client.Dial(t.Context(), client.Config{Schema: protocol, Simulation: s, State: func(change client.StateChange) {
 			if change.State == client.Reconnecting {
 				lost = s.now
 			}
-		}})
-		require.NoError(t, err)
+		}}))
 		s.welcome.SchemaText = ""
 		for range 20 {
 			for end := s.now + lasts; s.now < end; {

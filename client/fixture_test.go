@@ -159,8 +159,7 @@ func (p *replicaServer) points(h bulk.Handle) int {
 	if e == nil {
 		return -1
 	}
-	v := must.Have(p.health.Get(e))
-	return int(v.Points)
+	return int(must.Have(p.health.Get(e)).Points)
 }
 
 func (p *replicaServer) wantHeard(want ...string) {

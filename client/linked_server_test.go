@@ -218,6 +218,5 @@ func (s *linkedServer) shown() (x float64, m client.Moment) {
 	m = s.session.Render(s.time())
 	e := s.session.Replica().Entity(walker)
 	require.NotNil(s.t, e)
-	body := must.Have(s.body.At(e, m))
-	return float64(body.Position[0]), m
+	return float64(must.Have(s.body.At(e, m)).Position[0]), m
 }

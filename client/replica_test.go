@@ -85,8 +85,7 @@ func TestEntityOutlivesReentering(t *testing.T) {
 	e := p.replica.Entity(h(5, 1))
 	p.send(p.enter(h(5, 1), 9))
 	points := func() int {
-		v := must.Have(p.health.Get(e))
-		return int(v.Points)
+		return int(must.Have(p.health.Get(e)).Points)
 	}
 	require.Equal(t, 9, points())
 	p.apply(client.Applied, p.state(2, 3, update{h: h(5, 1), age: entered, now: 10, base: 9}))

@@ -15,8 +15,7 @@ import (
 // reference returns the text of LANGUAGE.md.
 func reference(t *testing.T) string {
 	t.Helper()
-	b := must.Get(os.ReadFile("LANGUAGE.md"))
-	return string(b)
+	return string(must.Get(os.ReadFile("LANGUAGE.md")))
 }
 
 // TestDocExamples: the effects in the reference compile.

@@ -35,8 +35,7 @@ y = cross y, (1, 2, -3) #side
 output += select(x <= -p, y, y)
 output.y -= 1e-3 * x
 `
-	got := must.Get(Format(untidy))
-	require.Equal(t, tidy, got)
+	require.Equal(t, tidy, must.Get(Format(untidy)))
 	requireFormat(t, untidy)
 }
 

@@ -77,14 +77,12 @@ func TestReadmeEffects(t *testing.T) {
 		shown++
 		text := strings.TrimPrefix(fences[i], "\n")
 		must.Get(field.Compile(text))
-		formatted := must.Get(field.Format(text))
-		require.Equal(t, formatted, text)
+		require.Equal(t, must.Get(field.Format(text)), text)
 	}
 	require.Equal(t, 1+len(field.ShippedNames()), shown)
 }
 
 func readme(t *testing.T) string {
 	t.Helper()
-	text := must.Get(os.ReadFile("README.md"))
-	return string(text)
+	return string(must.Get(os.ReadFile("README.md")))
 }

@@ -54,8 +54,7 @@ func TestShipped(t *testing.T) {
 			text := must.Have(Shipped(name))
 			p := must.Get(Compile(text))
 			require.Equal(t, name, p.Name())
-			unused := must.Get(UnusedParams(text))
-			require.Empty(t, unused)
+			require.Empty(t, must.Get(UnusedParams(text)))
 			requireRoundTrip(t, p)
 			t.Log(len(p.code), "instructions", p.registers, "registers")
 

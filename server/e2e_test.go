@@ -255,8 +255,7 @@ func TestCertificateMustFit(t *testing.T) {
 	config.Fingerprint = ""
 	require.ErrorContains(t, must.Fail(client.Dial(h.ctx, config)), "pin the fingerprint", "never silently unverified")
 	config.InsecureDev = true
-	c := must.Get(client.Dial(h.ctx, config))
-	require.NoError(t, c.Close())
+	require.NoError(t, must.Get(client.Dial(h.ctx, config)).Close())
 	for _, wrong := range []string{"xyz", "00", ",", h.server.Fingerprint() + ",", strings.Repeat(h.server.Fingerprint()+",", 4) + h.server.Fingerprint()} {
 		config.Fingerprint = wrong
 		_, err := client.Dial(h.ctx, config)
@@ -510,8 +509,7 @@ func TestAdmin(t *testing.T) {
 	}
 	code, body = get("/ticks")
 	require.Equal(t, http.StatusOK, code)
-	took := must.Get(hdrhistogram.Decode([]byte(body)))
-	require.GreaterOrEqual(t, took.TotalCount(), int64(90))
+	require.GreaterOrEqual(t, must.Get(hdrhistogram.Decode([]byte(body))).TotalCount(), int64(90))
 	code, _ = get("/debug/pprof/")
 	require.Equal(t, http.StatusOK, code)
 }

@@ -86,8 +86,7 @@ func TestReportWhileSessionsEnd(t *testing.T) {
 		}
 	})
 	for range 40 {
-		c := must.Get(client.Dial(h.ctx, h.config()))
-		require.NoError(t, c.Close())
+		require.NoError(t, must.Get(client.Dial(h.ctx, h.config())).Close())
 	}
 	close(stop)
 	g.Wait()
@@ -172,8 +171,7 @@ func TestCloseLeavesNoSocket(t *testing.T) {
 	}
 	before := count()
 	for range 10 {
-		c := must.Get(client.Dial(h.ctx, h.config()))
-		require.NoError(t, c.Close())
+		require.NoError(t, must.Get(client.Dial(h.ctx, h.config())).Close())
 	}
 	require.LessOrEqual(t, count(), before, "another test's may have been closed meanwhile")
 }

@@ -39,8 +39,7 @@ func TestPanicIsReported(t *testing.T) {
 	must.Get(c.DoRaw("break", 0, nil))
 	require.Equal(t, wire.Internal, wire.CodeOf(h.ends(c)))
 	for range 2 { // the server keeps running
-		c := must.Get(client.Dial(h.ctx, config))
-		require.NoError(t, c.Close())
+		require.NoError(t, must.Get(client.Dial(h.ctx, config)).Close())
 	}
 	lines := logged.FilterMessage("the game panicked: its session ends").All()
 	require.Len(t, lines, 2)

@@ -70,8 +70,7 @@ func TestSeatsAfterACrash(t *testing.T) {
 		}
 		_, err := join("match/2", "ann", "match/2")
 		require.Equal(h.t, wire.NoRoom, wire.CodeOf(err), "nothing is stored")
-		now := must.Get(join("match/1", "ann", "match/1"))
-		require.True(h.t, now.core.HasSeat("ann"))
+		require.True(h.t, must.Get(join("match/1", "ann", "match/1")).core.HasSeat("ann"))
 		_, err = join("match/1", "ann", "")
 		require.NoError(h.t, err, "the seat opens it")
 	})

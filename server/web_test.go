@@ -278,8 +278,7 @@ func (h *testServer) goodbye(stream io.Reader) wire.Code {
 				m := must.Get(wire.Parse[wire.Goodbye](body))
 				return m.Code
 			case wire.TypeRefused:
-				m := must.Get(wire.Parse[wire.Refused](body))
-				return m.Code
+				return must.Get(wire.Parse[wire.Refused](body)).Code
 			}
 		}
 		require.NoError(h.t, err, "no goodbye")

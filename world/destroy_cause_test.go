@@ -84,8 +84,7 @@ func TestDestroyCauseInImageAndRecording(t *testing.T) {
 	require.Equal(t, want, causes(w))
 
 	other, _ := newWorld()
-	replay := must.Get(other.Replay(&file))
-	require.NoError(t, replay.Next())
+	require.NoError(t, must.Get(other.Replay(&file)).Next())
 	require.Equal(t, want, causes(other))
 	require.Equal(t, w.StateHash(), other.StateHash())
 }

@@ -178,8 +178,7 @@ func TestSpawnsAreDisturbances(t *testing.T) {
 	w.Step()
 	for _, e := range []world.Entity{now, later, before, after} {
 		require.EqualValues(t, 5, w.Slots().Disturbed(e.Index()))
-		state := must.Have(w.Slots().Exact(e.Index()))
-		require.True(t, state.Awake)
+		require.True(t, must.Have(w.Slots().Exact(e.Index())).Awake)
 	}
 	must.Lack(w.Slots().Exact(spawn(t, w, ghost, world.Vec3{}).Index()))
 	must.Lack(w.Slots().Exact(4000))

@@ -33,8 +33,7 @@ func TestEffectFmt(t *testing.T) {
 	require.Equal(t, link+"\n", out)
 	require.Empty(t, err)
 	require.Equal(t, tidy, contents(t, path))
-	info := must.Get(os.Lstat(path))
-	require.Equal(t, os.FileMode(0o640), info.Mode())
+	require.Equal(t, os.FileMode(0o640), must.Get(os.Lstat(path)).Mode())
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	require.Len(t, entries, 1, "nothing is left beside it")
 
@@ -58,8 +57,7 @@ func TestEffectExplain(t *testing.T) {
 	status, out, err := worldd(t, "effect", "explain", effectFile(t, "breeze.field", tidy))
 	require.Equal(t, exitOK, status)
 	require.Empty(t, err)
-	want := must.Get(field.Explain(tidy))
-	require.Equal(t, want, out)
+	require.Equal(t, must.Get(field.Explain(tidy)), out)
 
 	wrong := effectFile(t, "wrong.field", wrongEffect)
 	status, out, err = worldd(t, "effect", "explain", wrong)
@@ -85,6 +83,5 @@ func TestShippedEffects(t *testing.T) {
 
 func contents(t *testing.T, path string) string {
 	t.Helper()
-	text := must.Get(os.ReadFile(path))
-	return string(text)
+	return string(must.Get(os.ReadFile(path)))
 }

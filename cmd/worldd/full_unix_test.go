@@ -31,8 +31,7 @@ func TestServeWithoutRoomToRecord(t *testing.T) {
 		s := startServingBy(t, withoutRoom, "--record="+path)
 		require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))
 		require.NoError(t, s.process.Wait())
-		now := must.Get(os.ReadFile(path))
-		require.Equal(t, before, now)
+		require.Equal(t, before, must.Get(os.ReadFile(path)))
 		require.NoFileExists(t, path+".old-1")
 		require.NoFileExists(t, path+".new")
 	}
@@ -48,8 +47,6 @@ func TestDemoWithoutRoomForItsPage(t *testing.T) {
 	out, err := worldd.CombinedOutput()
 	require.ErrorAs(t, err, new(*exec.ExitError))
 	require.Contains(t, string(out), "cannot write the page")
-	now := must.Get(os.ReadFile(path))
-	require.Equal(t, before, now)
-	entries := must.Get(os.ReadDir(dir))
-	require.Len(t, entries, 1)
+	require.Equal(t, before, must.Get(os.ReadFile(path)))
+	require.Len(t, must.Get(os.ReadDir(dir)), 1)
 }

@@ -49,8 +49,7 @@ func TestHandOverSupervised(t *testing.T) {
 	hear("READY=1")
 	g := must.Get(s.dial(t.Context(), 0))
 	g.until(t, t.Context(), func() bool { return len(g.met) > 0 })
-	response := must.Get(http.Post(s.admin+"/cordon", "", nil))
-	require.NoError(t, response.Body.Close())
+	require.NoError(t, must.Get(http.Post(s.admin+"/cordon", "", nil)).Body.Close())
 	require.NoError(t, s.process.Process.Signal(syscall.SIGUSR2))
 	for next == 0 || said["READY=1"] < 2 {
 		hear("")

@@ -268,10 +268,8 @@ func TestCannotServe(t *testing.T) {
 			require.True(t, strings.HasPrefix(err, "worldd: "), "%s", err)
 		})
 	}
-	beside := must.Get(filepath.Glob(image + "*"))
-	require.Empty(t, beside, "a wrong command line starts nothing")
-	text := must.Get(os.ReadFile(record))
-	require.Equal(t, "of the server that has the port", string(text))
+	require.Empty(t, must.Get(filepath.Glob(image+"*")), "a wrong command line starts nothing")
+	require.Equal(t, "of the server that has the port", string(must.Get(os.ReadFile(record))))
 }
 
 // TestMisspelledVariable: a variable that resembles a flag's is reported; another

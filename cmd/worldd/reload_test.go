@@ -66,8 +66,7 @@ func TestReload(t *testing.T) {
 	hup()
 	said(`"max_sessions":2,`)
 	require.Contains(t, log.String(), `"keys":["name","tick_hz"]`, "what is not taken is told")
-	second := must.Get(s.dial(ctx, 0))
-	require.NoError(t, second.Close())
+	require.NoError(t, must.Get(s.dial(ctx, 0)).Close())
 	s.end(syscall.SIGTERM)
 }
 

@@ -183,8 +183,7 @@ func TestServeRefusesABrokenImage(t *testing.T) {
 	require.Equal(t, exitError, status)
 	require.Contains(t, err, "cannot restore")
 	require.Contains(t, err, "move it and its older copies ("+path+"*) away to start a new world")
-	now := must.Get(os.ReadFile(path))
-	require.Equal(t, broken, now)
+	require.Equal(t, broken, must.Get(os.ReadFile(path)))
 
 	status, _, err = worldd(t, "serve", "--listen=127.0.0.1:0", "--image", filepath.Join(path, "x"))
 	require.Equal(t, exitError, status, err)

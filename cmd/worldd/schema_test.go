@@ -31,8 +31,7 @@ func TestSchemaCommand(t *testing.T) {
 
 	status, out, errs := worldd(t, "schema", "--lang=json", "storm")
 	require.Equal(t, exitOK, status, errs)
-	want := must.Get(json.Marshal(s))
-	require.JSONEq(t, string(want), out)
+	require.JSONEq(t, string(must.Get(json.Marshal(s))), out)
 
 	status, module, errs := worldd(t, "schema", "--lang=ts", "storm")
 	require.Equal(t, exitOK, status, errs)

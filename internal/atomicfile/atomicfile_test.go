@@ -22,8 +22,7 @@ func names(t *testing.T, dir string) (all []string) {
 
 func requireContent(t *testing.T, path, want string) {
 	t.Helper()
-	text := must.Get(os.ReadFile(path))
-	require.Equal(t, want, string(text))
+	require.Equal(t, want, string(must.Get(os.ReadFile(path))))
 }
 
 func TestWriteReplaces(t *testing.T) {
@@ -78,8 +77,7 @@ func TestLeftoversAreOfOnePath(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, foreign), nil, 0o600))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "w.worldd-0000000000000000.tmp"), 0o700))
-	found := must.Get(atomicfile.Leftovers(filepath.Join(dir, "w")))
-	require.Len(t, found, 1)
+	require.Len(t, must.Get(atomicfile.Leftovers(filepath.Join(dir, "w"))), 1)
 }
 
 func TestWriteFollowsLinks(t *testing.T) {

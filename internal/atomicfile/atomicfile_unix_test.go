@@ -19,8 +19,7 @@ func TestWriteKeepsPermissions(t *testing.T) {
 	for _, mode := range []os.FileMode{0o666, 0o600, 0o440} {
 		require.NoError(t, os.Chmod(path, mode))
 		require.NoError(t, atomicfile.Write(path, []byte("x"), 0o644))
-		info := must.Get(os.Stat(path))
-		require.Equal(t, mode, info.Mode())
+		require.Equal(t, mode, must.Get(os.Stat(path)).Mode())
 	}
 }
 

@@ -148,8 +148,7 @@ func golden(t *testing.T, name string, got []byte) {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
 		require.NoError(t, os.WriteFile(path, got, 0o644))
 	}
-	want := must.Get(os.ReadFile(path))
-	require.Equal(t, string(want), string(got), path)
+	require.Equal(t, string(must.Get(os.ReadFile(path))), string(got), path)
 }
 
 func TestLiveRepeatsItsHeader(t *testing.T) {

@@ -51,8 +51,7 @@ func TestOverlay(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, Overlay("../..", dir))
 	for _, file := range []string{"overlay.json", "client/cells.go", "internal/fault/injected.go"} {
-		text := must.Get(os.ReadFile(filepath.Join(dir, file)))
-		require.NotEmpty(t, text)
+		require.NotEmpty(t, must.Get(os.ReadFile(filepath.Join(dir, file))))
 	}
 	require.Error(t, Overlay(dir, t.TempDir()), "no sources there")
 }

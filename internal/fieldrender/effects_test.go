@@ -9,8 +9,7 @@ import (
 
 func compile(t *testing.T, text string) *field.Program {
 	t.Helper()
-	p := must.Get(field.Compile(text))
-	return p
+	return must.Get(field.Compile(text))
 }
 
 // uniform returns a wind that is the same everywhere.

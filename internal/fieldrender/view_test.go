@@ -13,8 +13,7 @@ import (
 
 func TestParsePlane(t *testing.T) {
 	for i := range planes {
-		p := must.Get(ParsePlane(Plane(i).String()))
-		require.Equal(t, Plane(i), p)
+		require.Equal(t, Plane(i), must.Get(ParsePlane(Plane(i).String())))
 	}
 	for _, wrong := range []string{"", "yx", "XZ", "xyz"} {
 		require.ErrorContains(t, must.Fail(ParsePlane(wrong)), "it is xz (from above), xy or zy")

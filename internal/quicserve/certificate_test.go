@@ -16,8 +16,7 @@ import (
 func TestKeptCertificate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.pem")
 	first := must.Get(KeptCertificate(path))
-	info := must.Get(os.Stat(path))
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.Equal(t, os.FileMode(0o600), must.Get(os.Stat(path)).Mode().Perm())
 	again := must.Get(KeptCertificate(path))
 	require.Equal(t, first.Certificate, again.Certificate)
 	require.Equal(t, first.PrivateKey, again.PrivateKey)
@@ -45,8 +44,7 @@ func TestInvalidKeptCertificate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.pem")
 	require.NoError(t, os.WriteFile(path, []byte("my diary"), 0o600))
 	require.ErrorContains(t, must.Fail(KeptCertificate(path)), path)
-	text := must.Get(os.ReadFile(path))
-	require.Equal(t, "my diary", string(text))
+	require.Equal(t, "my diary", string(must.Get(os.ReadFile(path))))
 
 	must.Fail(KeptCertificate(filepath.Join(path, "nowhere", "identity.pem")))
 	require.ErrorContains(t, must.Fail(KeptCertificate(filepath.Join(t.TempDir(), "nowhere", "identity.pem"))), "cannot keep a certificate")

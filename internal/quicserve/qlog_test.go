@@ -76,8 +76,7 @@ func TestQlogsAreBounded(t *testing.T) {
 		last.stop()
 	}
 	require.ErrorIs(t, must.Fail(q.record(&trace{}, 5000, time.Hour)), ErrTooManyQlogs)
-	files := must.Get(os.ReadDir(q.folder))
-	require.Len(t, files, maxQlogFiles)
+	require.Len(t, must.Get(os.ReadDir(q.folder)), maxQlogFiles)
 	require.Zero(t, q.running.Load())
 
 	// A recording whose file cannot be created frees its slot.

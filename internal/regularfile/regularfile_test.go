@@ -15,8 +15,7 @@ import (
 func TestReadIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	require.NoError(t, os.WriteFile(path, []byte("12345"), 0o600))
-	data := must.Get(regularfile.Read(path, 5))
-	require.Equal(t, "12345", string(data))
+	require.Equal(t, "12345", string(must.Get(regularfile.Read(path, 5))))
 	_, err := regularfile.Read(path, 4)
 	require.ErrorIs(t, err, regularfile.ErrTooLong)
 	require.EqualError(t, err, "open "+path+": file too long: more than 4 bytes")
@@ -26,8 +25,7 @@ func TestOpenFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "x"), []byte("x"), 0o600))
 	require.NoError(t, os.Symlink("x", filepath.Join(dir, "link")))
-	data := must.Get(regularfile.Read(filepath.Join(dir, "link"), 1))
-	require.Equal(t, "x", string(data))
+	require.Equal(t, "x", string(must.Get(regularfile.Read(filepath.Join(dir, "link"), 1))))
 }
 
 func TestCreate(t *testing.T) {
@@ -39,8 +37,7 @@ func TestCreate(t *testing.T) {
 			file := must.Get(regularfile.Create(name))
 			must.Get(file.WriteString(text))
 			require.NoError(t, file.Close())
-			data := must.Get(os.ReadFile(path))
-			require.Equal(t, text, string(data))
+			require.Equal(t, text, string(must.Get(os.ReadFile(path))))
 		}
 	}
 	require.ErrorIs(t, must.Fail(regularfile.Create(filepath.Join(dir, "missing", "x"))), fs.ErrNotExist)

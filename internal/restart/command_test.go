@@ -65,13 +65,11 @@ func isTables(t *testing.T, content string) {
 }
 
 func isImage(t *testing.T, content string) {
-	info := must.Get(world.ReadImageInfo(strings.NewReader(content)))
-	require.Positive(t, info.Entities)
+	require.Positive(t, must.Get(world.ReadImageInfo(strings.NewReader(content))).Entities)
 }
 
 func isEffect(t *testing.T, content string) {
-	text := must.Get(field.Format(content))
-	require.Equal(t, text, content)
+	require.Equal(t, must.Get(field.Format(content)), content)
 }
 
 func isKey(t *testing.T, content string) {

@@ -242,8 +242,7 @@ func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "base.yaml")
 	require.ErrorIs(t, must.Fail(Load(path)), os.ErrNotExist)
 	require.NoError(t, os.WriteFile(path, []byte(base), 0o600))
-	f := must.Get(Load(path))
-	require.Equal(t, "base", f.Name)
+	require.Equal(t, "base", must.Get(Load(path)).Name)
 	require.NoError(t, os.WriteFile(path, []byte("nmae: x"), 0o600))
 	require.ErrorContains(t, must.Fail(Load(path)), path+":1:1: unknown key")
 	require.NoError(t, os.WriteFile(path, make([]byte, MaxFileBytes+2), 0o600))
@@ -253,8 +252,7 @@ func TestLoad(t *testing.T) {
 func TestNamed(t *testing.T) {
 	require.Equal(t, []string{"calm", "storm"}, Names())
 	for _, name := range Names() {
-		f := must.Get(Named(name))
-		require.Equal(t, name, f.Name)
+		require.Equal(t, name, must.Get(Named(name)).Name)
 	}
 	require.ErrorContains(t, must.Fail(Named("strom")), `no world is called "strom"; expected storm? (one of calm, storm)`)
 	must.Fail(Named("../worlds/storm"))

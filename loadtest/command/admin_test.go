@@ -113,8 +113,7 @@ func TestAdminProfile(t *testing.T) {
 	a := operator(t, durations(), new(int))
 	dir := t.TempDir()
 	require.ErrorContains(t, a.saveProfiles(t.Context(), dir, 8*time.Second), "/debug/pprof/goroutine", "one that fails is named, the rest is there")
-	cpu := must.Get(os.ReadFile(filepath.Join(dir, "cpu.pprof")))
-	require.Equal(t, "seconds=6", string(cpu))
+	require.Equal(t, "seconds=6", string(must.Get(os.ReadFile(filepath.Join(dir, "cpu.pprof")))))
 	heap := must.Get(os.ReadFile(filepath.Join(dir, "heap.pprof")))
 	require.Equal(t, "heap", string(heap))
 }
@@ -131,8 +130,7 @@ func TestAdminProfileBreaksOff(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cpu.pprof")
 	require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
 	require.Error(t, a.saveFile(t.Context(), "/debug/pprof/profile", path))
-	now := must.Get(os.ReadFile(path))
-	require.Equal(t, "before", string(now))
+	require.Equal(t, "before", string(must.Get(os.ReadFile(path))))
 }
 
 func TestAdminAway(t *testing.T) {

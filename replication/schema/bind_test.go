@@ -16,8 +16,7 @@ import (
 
 // bind binds declared to s, which has all of it exactly.
 func bind(t testing.TB, s, declared *schema.Schema) {
-	changes := must.Get(s.Bind(declared))
-	require.Empty(t, changes)
+	require.Empty(t, must.Get(s.Bind(declared)))
 }
 
 // A client declares a part of the server's items, in another order.

@@ -86,8 +86,7 @@ func TestMessageAliasing(t *testing.T) {
 }
 
 func TestMessageEmptyFields(t *testing.T) {
-	hello := must.Get(wire.Parse[wire.Hello](wire.Hello{}.Append(nil)))
-	require.Empty(t, hello.Token)
+	require.Empty(t, must.Get(wire.Parse[wire.Hello](wire.Hello{}.Append(nil))).Token)
 	command := must.Get(wire.Parse[wire.Command](wire.Command{Name: "x"}.Append(nil)))
 	require.Empty(t, command.Args)
 	require.Equal(t, bulk.Handle(0), command.Target)
@@ -104,8 +103,7 @@ func TestMessageTextIsTruncated(t *testing.T) {
 // it would end the receiver's session.
 func TestMessageTextBecomesUTF8(t *testing.T) {
 	const invalid, valid = "no \xff\xfe, ä", "no \uFFFD, ä"
-	bye := must.Get(wire.Parse[wire.Bye](wire.Bye{Text: invalid}.Append(nil)))
-	require.Equal(t, valid, bye.Text)
+	require.Equal(t, valid, must.Get(wire.Parse[wire.Bye](wire.Bye{Text: invalid}.Append(nil))).Text)
 	goodbye := must.Get(wire.Parse[wire.Goodbye](wire.Goodbye{Text: invalid}.Append(nil)))
 	require.Equal(t, valid, goodbye.Text)
 	refused := must.Get(wire.Parse[wire.Refused](wire.Refused{Text: invalid, Want: invalid}.Append(nil)))
@@ -368,8 +366,7 @@ func TestHelloOfAnotherVersion(t *testing.T) {
 func TestRefusedOfALaterVersion(t *testing.T) {
 	body := wire.Refused{Code: wire.ProtocolVersion, Want: "protocol 6"}.Append(nil)
 	body[0]++
-	m := must.Get(wire.Parse[wire.Refused](append(body, 0x92, 1, 2)))
-	require.Equal(t, "protocol 6", m.Want)
+	require.Equal(t, "protocol 6", must.Get(wire.Parse[wire.Refused](append(body, 0x92, 1, 2))).Want)
 }
 
 // A refusal has an address if and only if its code is Moved.

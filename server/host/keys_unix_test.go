@@ -34,8 +34,7 @@ func TestReadableSecretKeys(t *testing.T) {
 	require.NoError(t, os.Chmod(identity, 0o644))
 	require.NoError(t, os.Chmod(key, 0o604))
 	for n, c := range []*serveCommand{&kept, &owned} {
-		pair := must.Get(c.loadCertificate(zap.New(logs)))
-		require.NotNil(t, pair)
+		require.NotNil(t, must.Get(c.loadCertificate(zap.New(logs))))
 		require.Equal(t, n+1, seen.FilterField(zap.String("path", identity)).Len())
 	}
 	status, out, errs := play(t, issue...)

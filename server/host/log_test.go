@@ -64,6 +64,5 @@ func TestLogFile(t *testing.T) {
 	defer file.Close()
 	require.False(t, canBlock(file))
 	newLog(file, zapcore.InfoLevel).Info("written")
-	text := must.Get(os.ReadFile(file.Name()))
-	require.Contains(t, string(text), "written")
+	require.Contains(t, string(must.Get(os.ReadFile(file.Name()))), "written")
 }

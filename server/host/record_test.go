@@ -84,8 +84,7 @@ func TestRecordingReplacesThePreviousOneWhenItsHeadIsWritten(t *testing.T) {
 	must.Get(disk.Write([]byte(" and steps")))
 	require.NoError(t, disk.closeFile())
 	requireOnly(t, dir, map[string]string{"a.recording.old-1": "of the run before", "a.recording": "head and steps"})
-	to := must.Get(os.Readlink(link))
-	require.Equal(t, path, to)
+	require.Equal(t, path, must.Get(os.Readlink(link)))
 }
 
 // A world that cannot be recorded is served, and a log entry reports it.
@@ -116,8 +115,7 @@ func TestRecordingToItsLimit(t *testing.T) {
 	require.Len(t, lines, 1)
 	require.Contains(t, lines[0].Message, "--record-mb")
 	require.Less(t, lines[0].ContextMap()["tick"], uint64(1000))
-	info := must.Get(os.Stat(path))
-	require.LessOrEqual(t, info.Size(), int64(limit))
+	require.LessOrEqual(t, must.Get(os.Stat(path)).Size(), int64(limit))
 	for _, command := range []string{"replay", "inspect"} {
 		status, out, errs := play(t, command, path)
 		require.Equal(t, exitOK, status, errs)

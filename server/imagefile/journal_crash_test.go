@@ -46,7 +46,7 @@ func begin(t testing.TB, d *disktest.Disk, run, tick uint64, replayed *chain) *p
 	p.head = func() []byte { return piece(p.tick, 40) }
 	p.frame = func() []byte { return piece(p.tick, frameSize(p.tick)) }
 	p.save = p.savePiece
-	j, err := p.store.newJournal(JournalConfig{
+	j := must.Get(p.store.newJournal(JournalConfig{
 		Mode: JournalAlways, Now: func() time.Time { return time.Time{} },
 		Failed: func(err error) {
 			if !d.Crashed() {
@@ -58,8 +58,7 @@ func begin(t testing.TB, d *disktest.Disk, run, tick uint64, replayed *chain) *p
 				p.released = tick
 			}
 		},
-	})
-	require.NoError(t, err)
+	}))
 	p.journal = j
 	return p
 }

@@ -82,11 +82,10 @@ func TestJournalDelay(t *testing.T) {
 	s := &Store{path: simulatedImage, disk: d, keep: 3}
 	clock, seconds := time.Unix(1000, 0), make(chan time.Time)
 	var delays []time.Duration
-	j, err := s.OpenJournal(JournalConfig{
+	j := must.Get(s.OpenJournal(JournalConfig{
 		Mode: JournalEverySecond, Seconds: seconds, Now: func() time.Time { return clock },
 		Synced: func(_, delay time.Duration) { delays = append(delays, delay) },
-	})
-	require.NoError(t, err)
+	}))
 	j.BeginSegment(7, 0, piece(0, 40))
 	j.ImageSaved(0)
 	j.Append(1, piece(1, frameSize(1)))

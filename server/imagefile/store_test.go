@@ -192,8 +192,7 @@ func TestLoadSkipsDamage(t *testing.T) {
 	require.Equal(t, uint64(2), found.Image.Tick())
 	require.Equal(t, 2, found.Generation)
 	require.Equal(t, s.generationPath(2), found.Path)
-	info := must.Get(os.Stat(s.generationPath(2)))
-	require.Equal(t, info.ModTime(), found.Saved)
+	require.Equal(t, must.Get(os.Stat(s.generationPath(2))).ModTime(), found.Saved)
 	require.Len(t, found.Damaged, 2)
 	for n, why := range found.Damaged {
 		require.ErrorIs(t, why, world.ErrImage)
@@ -276,8 +275,7 @@ func TestOpenLocks(t *testing.T) {
 	next(newWorld(t), img)
 	require.NoError(t, s.Save(img, 0))
 	require.NoError(t, s.Close())
-	info := must.Get(os.Lstat(link))
-	require.Equal(t, os.ModeSymlink, info.Mode().Type(), "the link stays")
+	require.Equal(t, os.ModeSymlink, must.Get(os.Lstat(link)).Mode().Type(), "the link stays")
 	require.NotNil(t, load(t, open(t, path, 0)).Image)
 }
 

@@ -246,8 +246,7 @@ func (c *testClient) wantRefused(why string, code wire.Code) wire.Refused {
 // wantGoodbye reads up to a Goodbye, which ends the connection.
 func (c *testClient) wantGoodbye(code wire.Code) {
 	c.d.t.Helper()
-	m := must.Get(wire.Parse[wire.Goodbye](c.lastMessage(wire.TypeGoodbye)))
-	require.Equal(c.d.t, code, m.Code)
+	require.Equal(c.d.t, code, must.Get(wire.Parse[wire.Goodbye](c.lastMessage(wire.TypeGoodbye))).Code)
 	require.Equal(c.d.t, []wire.Code{code}, c.Closed)
 }
 

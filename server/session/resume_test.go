@@ -438,7 +438,6 @@ func TestRejectionText(t *testing.T) {
 		{ID: 4, Code: wire.BadArguments, Verdict: wire.Live},
 	} {
 		want.Answer = []byte{}
-		got := must.Get(wire.Parse[wire.Result](c.want("an answer", wire.TypeResult)))
-		require.Equal(t, want, got)
+		require.Equal(t, want, must.Get(wire.Parse[wire.Result](c.want("an answer", wire.TypeResult))))
 	}
 }

@@ -57,8 +57,7 @@ func TestSpentSurvivesCrashes(t *testing.T) {
 	require.NoError(t, first.Close())
 	next := keeping(t, path, noon.Add(time.Minute))
 	require.Empty(t, next.taken, "all have expired")
-	text := must.Get(os.ReadFile(path))
-	require.Equal(t, spentHeader, string(text))
+	require.Equal(t, spentHeader, string(must.Get(os.ReadFile(path))))
 }
 
 // A server that is killed during a rewrite leaves a temporary file, which the next server
@@ -108,8 +107,7 @@ func TestSpentDamage(t *testing.T) {
 		path := spentOf(t, text)
 		require.ErrorContains(t, v.KeepSpent(path, noon), fmt.Sprintf("%s:%d: ", path, line), what)
 		require.FileExists(t, path)
-		after := must.Get(os.ReadFile(path))
-		require.Equal(t, text, after, "the file is unchanged")
+		require.Equal(t, text, must.Get(os.ReadFile(path)), "the file is unchanged")
 	}
 	for i := range text {
 		line := 1

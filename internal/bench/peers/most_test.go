@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestSearchMost(t *testing.T) {
@@ -14,11 +16,10 @@ func TestSearchMost(t *testing.T) {
 		{100, 730, 700}, {100, 749, 700}, {100, 750, 750}, {800, 120, 100}, {50, 49, 0}, {1, 60, 50}, {100, 1 << 30, mostLimit},
 	} {
 		tried := 0
-		got, err := searchMost(c.first, func(n int) (bool, error) {
+		got := must.Get(searchMost(c.first, func(n int) (bool, error) {
 			tried++
 			return n <= c.most, nil
-		})
-		require.NoError(t, err)
+		}))
 		require.Equal(t, c.want, got)
 		require.Less(t, tried, 14)
 	}

@@ -112,8 +112,7 @@ func checkPicture(t *testing.T, name, picture string, flags []string) {
 func samePixels(t *testing.T, a, b string) bool {
 	t.Helper()
 	pixels := func(file string) *image.Paletted {
-		decoded := must.Get(png.Decode(strings.NewReader(file)))
-		return decoded.(*image.Paletted)
+		return must.Get(png.Decode(strings.NewReader(file))).(*image.Paletted)
 	}
 	x, y := pixels(a), pixels(b)
 	return x.Rect == y.Rect && bytes.Equal(x.Pix, y.Pix) && fmt.Sprint(x.Palette) == fmt.Sprint(y.Palette)
@@ -121,6 +120,5 @@ func samePixels(t *testing.T, a, b string) bool {
 
 func contents(t *testing.T, path string) string {
 	t.Helper()
-	text := must.Get(os.ReadFile(path))
-	return string(text)
+	return string(must.Get(os.ReadFile(path)))
 }

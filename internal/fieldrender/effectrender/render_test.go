@@ -78,8 +78,7 @@ func TestEffectRender(t *testing.T) {
 	plain := render(t, "plain.png")
 	again := render(t, "again.png")
 	require.True(t, bytes.Equal(plain, again))
-	image := must.Get(png.Decode(bytes.NewReader(plain)))
-	require.Greater(t, image.Bounds().Dx(), 300)
+	require.Greater(t, must.Get(png.Decode(bytes.NewReader(plain))).Bounds().Dx(), 300)
 	for _, flags := range [][]string{
 		{"--plane", "xy"},
 		{"--at=3"},
@@ -199,9 +198,7 @@ func TestRenderWithoutRoom(t *testing.T) {
 		require.Equal(t, commandline.Error, status.ExitCode(), "%s", out)
 		require.Contains(t, string(out), "cannot write the picture "+path)
 		require.Contains(t, string(out), syscall.EFBIG.Error())
-		now := must.Get(os.ReadFile(path))
-		require.Equal(t, before, now)
-		entries := must.Get(os.ReadDir(dir))
-		require.Len(t, entries, 1, "something is left of what was begun")
+		require.Equal(t, before, must.Get(os.ReadFile(path)))
+		require.Len(t, must.Get(os.ReadDir(dir)), 1, "something is left of what was begun")
 	}
 }

@@ -39,6 +39,5 @@ func TestSteps(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile("testdata/steps.txt", out.Bytes(), 0o644))
 	}
-	want := must.Get(os.ReadFile("testdata/steps.txt"))
-	require.Equal(t, string(want), out.String())
+	require.Equal(t, string(must.Get(os.ReadFile("testdata/steps.txt"))), out.String())
 }

@@ -277,8 +277,7 @@ func (k *hostileMaker) newSessions() {
 // rowsOf returns the number of rows of a datagram.
 func (k *hostileMaker) rowsOf(d []byte) int {
 	var rows bitio.Reader
-	h := must.Get(wire.ParseStateHeader(d, &rows))
-	return h.Rows
+	return must.Get(wire.ParseStateHeader(d, &rows)).Rows
 }
 
 // strangerRows returns a datagram with a row of slot 63, and one whose header is malformed.
