@@ -29,7 +29,9 @@ output.y += speed * falloff(axis_distance(position), 3)
 	air := field.Planes{X: make([]float32, 3), Y: make([]float32, 3), Z: make([]float32, 3)}
 	scratch := make([]float32, p.Scratch()) // a few kilobytes for any number of points
 	env := field.Env{Time: 0.5, Params: []field.Vec4{{20}}}
-	must.Do(p.Evaluate(points, air, env, scratch))
+	if err := p.Evaluate(points, air, env, scratch); err != nil {
+		log.Fatal(err)
+	}
 	fmt.Println(air.Y) // on the axis, half way out, and at the edge
 	// Output: [20 10 0]
 }
@@ -77,12 +79,14 @@ func TestReadmeEffects(t *testing.T) {
 		shown++
 		text := strings.TrimPrefix(fences[i], "\n")
 		must.Get(field.Compile(text))
-		require.Equal(t, must.Get(field.Format(text)), text)
+		formatted := must.Get(field.Format(text))
+		require.Equal(t, formatted, text)
 	}
 	require.Equal(t, 1+len(field.ShippedNames()), shown)
 }
 
 func readme(t *testing.T) string {
 	t.Helper()
-	return string(must.Get(os.ReadFile("README.md")))
+	text := must.Get(os.ReadFile("README.md"))
+	return string(text)
 }

@@ -346,12 +346,8 @@ func TestReplayInAnotherVersion(t *testing.T) {
 	}
 	again, d := build[coins](t, world.Config{}, ghostKind, playerKind, rockKind)
 	require.NoError(t, world.SetDefault(again, 1, d, coins{Rank: 3}))
-	replay, err := again.Replay(bytes.NewReader(file.Bytes()))
-	require.NoError(t, err)
-	for err == nil {
-		err = replay.Next()
-	}
-	require.ErrorIs(t, err, io.EOF, "its bodies and entities are the same")
+	replay := must.Get(again.Replay(bytes.NewReader(file.Bytes())))
+	require.ErrorIs(t, replayToEnd(replay), io.EOF, "its bodies and entities are the same")
 	require.EqualValues(t, 30, replay.Checked())
 	all := players(again, d)
 	require.Len(t, all, 34)
@@ -361,10 +357,7 @@ func TestReplayInAnotherVersion(t *testing.T) {
 	light := rockKind
 	light.Body = &world.BodyDef{Mass: 2, Radius: 0.5, Drag: 3}
 	again, _ = build[coins](t, world.Config{}, light, playerKind, ghostKind)
-	replay = must.Get(again.Replay(bytes.NewReader(file.Bytes())))
-	for err == nil {
-		err = replay.Next()
-	}
+	err := replayToEnd(must.Get(again.Replay(bytes.NewReader(file.Bytes()))))
 	var differ *world.DivergenceError
 	require.ErrorAs(t, err, &differ)
 	require.True(t, differ.RulesDiffer)
