@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -149,6 +150,9 @@ func playOf(t *testing.T, d Definition, args ...string) (status int, out, err st
 	status = Run(t.Context(), d, args, Streams{strings.NewReader(""), &stdout, &stderr})
 	return status, stdout.String(), stderr.String()
 }
+
+// soon bounds work that takes milliseconds on an idle machine.
+const soon = time.Minute
 
 // serving runs serve until the test ends, and returns its address and its certificate's fingerprint.
 func serving(t *testing.T, d Definition, args ...string) (addr, fingerprint string) {

@@ -22,9 +22,6 @@ import (
 	"github.com/worldd/worldd/internal/programtest"
 )
 
-// soon bounds work that takes milliseconds on an idle machine.
-const soon = time.Minute
-
 // installation is a program, with the image from which its processes continue.
 type installation struct {
 	t       *testing.T
