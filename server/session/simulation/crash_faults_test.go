@@ -22,11 +22,6 @@ func TestFaultPassages(t *testing.T) {
 	catchFamily(t, "Passage", 10, 20, func(seed uint64) error { return newMoveSim(seed, 2+int(seed%4/3)).simulate() })
 }
 
-// TestFaultRooms runs the simulation of rooms with every deliberate fault of moves.
-func TestFaultRooms(t *testing.T) {
-	catchFamily(t, "Room", 8, 40, func(seed uint64) error { return newRoomsSim(t, seed).simulate() })
-}
-
 // catchFamily runs a simulation with each of the faults whose names have a prefix, and requires that one of the seeds
 // catches it.
 func catchFamily(t *testing.T, prefix string, faults int, seeds uint64, simulate func(seed uint64) error) {
