@@ -28,7 +28,7 @@
 //
 //	id           the directory's identity and the lease of all nodes, made by the first one
 //	node/NAME    incarnation, addresses, fingerprint for the link, lease, number of the renewal, or tombstone
-//	room/NAME    open: node, incarnation, epoch, nonce, block · kept: keeper, epoch, block · free: epoch, or no record · each: the newest image
+//	room/NAME    open: node, incarnation, epoch, nonce, block · kept: keeper, whether it is the heir, epoch, block · free: epoch, or no record · each: the newest image
 //	block/NNNN   the room that has the block, or none
 //
 // A record that is not readable stays as it is, and what it describes is not used (RecordError).
@@ -61,6 +61,9 @@
 //	    room is taken, since nodes of the one before may still run it. In an adopted one, new runs get blocks after as long again. A node without a lease changes no room: the same revision
 //	    may be of another change there.
 //	C10 No tick waits for the engine: MayRun reads two atomics and the clock.
+//	C11 A node that moves a room releases it for another one by name, the heir, which may continue the run in the same block: only the
+//	    heir, since the record names it as the keeper. For offerTime other nodes send clients to the heir, as long as that lives. It
+//	    takes the room as any other (C2), so that none of this is needed for C1 to C6.
 //
 // Limits. Clocks may run apart by 1 % (clockDrift); a machine that sleeps with its processes has a clock that stands still, and
 // breaks that. A pause between MayRun and the sending lets one snapshot out. A backup of the directory that is restored while

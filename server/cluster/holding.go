@@ -79,11 +79,24 @@ func (n *Node) answerPointing(h *Holding, e event) {
 // Release gives the room up: it must not step, send or save from now on. keepsBlock keeps the block for a stored run that continues
 // later. If the context ends first, the node continues to release it.
 func (h *Holding) Release(ctx context.Context, keepsBlock bool) error {
+	return h.release(ctx, keepsBlock, "")
+}
+
+// HandOver is Release for another node, which has a copy of the stored run, and may continue it in the block. For a short time the other nodes leave the
+// room to it (C11).
+func (h *Holding) HandOver(ctx context.Context, heir string) error {
+	if err := wrongName(heir); err != nil {
+		return fmt.Errorf("cluster: node: %w", err)
+	}
+	return h.release(ctx, true, heir)
+}
+
+func (h *Holding) release(ctx context.Context, keepsBlock bool, heir string) error {
 	h.running.Store(false)
 	h.node.update(func(now time.Duration) {
 		if h.node.holdings[h.room] == h {
 			h.releasing = true
-			h.node.machine.release(now, h.room, keepsBlock)
+			h.node.machine.release(now, h.room, keepsBlock, heir)
 		}
 	})
 	err := ErrClosed

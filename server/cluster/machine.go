@@ -244,10 +244,10 @@ func (m *machine) giveUp(now time.Duration, w *want) {
 	m.drive()
 }
 
-// release gives a room up that this node has. keep keeps its block for a stored run.
-func (m *machine) release(now time.Duration, name string, keep bool) {
+// release gives a room up that this node has. keep keeps its block for a stored run, which is heir's, if that is not empty.
+func (m *machine) release(now time.Duration, name string, keep bool, heir string) {
 	m.now = now
-	m.rooms.release(m, name, keep)
+	m.rooms.release(m, name, keep, heir)
 	m.drive()
 }
 

@@ -95,7 +95,7 @@ func (d *desk) take(room string, block int) *want {
 }
 
 func (d *desk) release(room string, keep bool) {
-	d.input(func() { d.machine.release(d.now, room, keep) })
+	d.input(func() { d.machine.release(d.now, room, keep, "") })
 }
 
 // outcome returns the newest event of a room.
@@ -171,6 +171,60 @@ func TestStoredRunOfAnotherNode(t *testing.T) {
 	a.input(func() { a.machine.wake(a.now) })
 	a.take("arena", block)
 	require.Equal(t, block, a.requireTook("arena").block)
+}
+
+// handOver plays that a releases a room for b, which then takes it, and returns what is wrong.
+func handOver(t *testing.T) (failure string) {
+	a := newDeskAt(t, "a", settledDirectory(), 4)
+	b, c := newDeskAt(t, "b", a.store, 4), newDeskAt(t, "c", a.store, 4)
+	a.take("arena", noBlock)
+	block := a.requireTook("arena").block
+	a.input(func() { a.machine.release(a.now, "arena", true, "b") })
+	for _, other := range []*desk{a, c} {
+		other.run(time.Millisecond)
+		other.take("arena", noBlock)
+		elsewhere := (*ElsewhereError)(nil)
+		if !errors.As(other.outcome("arena").err, &elsewhere) || elsewhere.Node != "b" {
+			return "C11: another node does not leave the room to the heir"
+		}
+	}
+	b.run(time.Millisecond)
+	b.take("arena", block)
+	if e := b.outcome("arena"); e.kind != took || e.grant.block != block {
+		return "C11: the heir does not continue the run"
+	}
+	a.run(time.Millisecond)
+	a.take("arena", block)
+	require.Error(t, a.outcome("arena").err)
+	require.Empty(t, a.store.inconsistency())
+	return ""
+}
+
+func TestHandOver(t *testing.T) { require.Empty(t, handOver(t)) }
+
+// An heir that does not come loses the room to the next node that asks, and the stored run its block: also the node that has handed it over.
+func TestHeirDoesNotCome(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		a := newDeskAt(t, "a", settledDirectory(), 4)
+		b := newDeskAt(t, "b", a.store, 4)
+		a.take("arena", noBlock)
+		block := a.requireTook("arena").block
+		a.input(func() { a.machine.release(a.now, "arena", true, "b") })
+		if dies {
+			b.input(func() { b.machine.close(b.now) })
+			a.run(time.Second)
+		} else {
+			for range 11 {
+				b.run(time.Second)
+				a.run(time.Second)
+			}
+		}
+		a.take("arena", block)
+		require.ErrorIs(t, a.outcome("arena").err, ErrBlockLost)
+		a.take("arena", noBlock)
+		require.NotEqual(t, block, a.requireTook("arena").block)
+		require.Empty(t, a.store.inconsistency())
+	}
 }
 
 // A caller that gives up leaves nothing to the next one, which may want another block.

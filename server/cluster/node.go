@@ -369,7 +369,7 @@ func (n *Node) Take(ctx context.Context, room string, block int) (*Holding, erro
 	}
 }
 
-// Location is where a room runs.
+// Location is where a room runs, or will run in a moment, after it was handed over.
 type Location struct {
 	Node  string // empty: nowhere
 	Addrs []string
@@ -396,11 +396,18 @@ func (n *Node) locate(room string) (Location, error) {
 		return Location{}, ErrForeign
 	}
 	r := m.rooms.all[room]
-	if r == nil || r.record.State != roomOpen {
+	if r == nil {
 		return Location{}, nil
 	}
-	owner, p := m.peers.ownerOf(m, r)
-	if owner == ownerGone || p == nil {
+	p := m.rooms.heirOf(m, r)
+	if r.record.State == roomOpen {
+		var owner ownership
+		owner, p = m.peers.ownerOf(m, r)
+		if owner == ownerGone {
+			return Location{}, nil
+		}
+	}
+	if p == nil {
 		return Location{}, nil
 	}
 	return Location{Node: p.name, Addrs: slices.Clone(p.record.Addrs), Epoch: r.record.Epoch, Here: p.name == n.config.Name, Silent: n.sinceBegan() - p.since}, nil

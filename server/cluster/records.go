@@ -93,16 +93,18 @@ const (
 
 // roomRecord says who has taken a room. The zero value stands for no record.
 type roomRecord struct {
-	Version     int       `json:"v"`
-	State       roomState `json:"state"`
-	Node        string    `json:"node,omitempty"`   // that runs the room
-	Keeper      string    `json:"keeper,omitempty"` // that has the stored run of a kept room
-	Incarnation string    `json:"incarnation,omitempty"`
-	Epoch       uint64    `json:"epoch"`
-	Exact       bool      `json:"exact,omitempty"` // the record is not the one that took the room (epochAt)
-	Nonce       string    `json:"nonce,omitempty"` // of the swap that took the room
-	Block       int       `json:"block"`           // noBlock in a free room
-	Image       *Image    `json:"image,omitempty"` // the room's newest; nil: nothing is saved
+	Version int       `json:"v"`
+	State   roomState `json:"state"`
+	Node    string    `json:"node,omitempty"`   // that runs the room
+	Keeper  string    `json:"keeper,omitempty"` // that has the stored run of a kept room
+	// Offered: the node that ran the kept room has handed it over to the keeper, for which the others wait a while (C11).
+	Offered     bool   `json:"offered,omitempty"`
+	Incarnation string `json:"incarnation,omitempty"`
+	Epoch       uint64 `json:"epoch"`
+	Exact       bool   `json:"exact,omitempty"` // the record is not the one that took the room (epochAt)
+	Nonce       string `json:"nonce,omitempty"` // of the swap that took the room
+	Block       int    `json:"block"`           // noBlock in a free room
+	Image       *Image `json:"image,omitempty"` // the room's newest; nil: nothing is saved
 }
 
 // epochAt returns the epoch of a record that was swapped in at a revision. The epoch of a taking is no lower than its revision: so epochs

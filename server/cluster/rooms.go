@@ -78,6 +78,7 @@ type holding struct {
 	suspended bool // the directory was replaced: the room must be taken again
 	releasing bool
 	keep      bool
+	heir      string    // node for which the room is released; empty: none
 	pointing  *pointing // waits for the directory; nil: none
 }
 
@@ -217,13 +218,13 @@ func (rs *rooms) fail(m *machine, r *room, err error) {
 	m.emit(event{kind: failed, room: r.name, want: w, err: err})
 }
 
-func (rs *rooms) release(m *machine, name string, keep bool) {
+func (rs *rooms) release(m *machine, name string, keep bool, heir string) {
 	r := rs.all[name]
 	if r == nil || r.holding == nil || r.holding.releasing {
 		return
 	}
 	rs.endPointing(m, r, pointFailed, ErrNotOwner)
-	r.holding.releasing, r.holding.keep = true, keep
+	r.holding.releasing, r.holding.keep, r.holding.heir = true, keep, heir
 	if m.identity.state == identityForeign {
 		rs.lose(m, r) // its record is not this directory's
 		return
@@ -233,7 +234,7 @@ func (rs *rooms) release(m *machine, name string, keep bool) {
 
 func (rs *rooms) releaseAll(m *machine) {
 	for _, r := range rs.sorted() {
-		rs.release(m, r.name, true)
+		rs.release(m, r.name, true, "")
 		if r.want != nil {
 			rs.fail(m, r, ErrClosed)
 		}

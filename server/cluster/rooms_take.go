@@ -1,6 +1,12 @@
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
+
+// offerTime is how long the others leave an offered room to its heir (C11). The heir may take longer, if nobody asks for the room.
+const offerTime = 10 * time.Second
 
 // decide takes the room if it is allowed (C3), or tells who has it.
 func (rs *rooms) decide(m *machine, r *room) {
@@ -27,7 +33,23 @@ func (rs *rooms) decide(m *machine, r *room) {
 			return
 		}
 	}
+	if heir := rs.heirOf(m, r); heir != nil && r.holding == nil {
+		rs.refuse(m, r, &ElsewhereError{r.name, heir.name, heir.record.Addrs})
+		return
+	}
 	rs.acquire(m, r)
+}
+
+// heirOf returns the other node for which the room was released, while it is alive and may be about to take the room; or nil.
+func (rs *rooms) heirOf(m *machine, r *room) *peer {
+	if !r.record.Offered || r.record.State != roomKept || r.record.Keeper == m.settings.name || m.now-r.since > offerTime {
+		return nil
+	}
+	p := m.peers.nodes[r.record.Keeper]
+	if p == nil || p.err != nil || p.record.Dead || m.now-p.since > m.settings.leaseTime/2 {
+		return nil
+	}
+	return p
 }
 
 // refuse tells that the room cannot be taken, or not again.
@@ -100,7 +122,7 @@ func (rs *rooms) acquire(m *machine, r *room) {
 func (rs *rooms) hold(m *machine, r *room, h *holding) {
 	switch {
 	case r.holding != nil:
-		h.releasing, h.keep, h.pointing = r.holding.releasing, r.holding.keep, r.holding.pointing
+		h.releasing, h.keep, h.heir, h.pointing = r.holding.releasing, r.holding.keep, r.holding.heir, r.holding.pointing
 		r.holding = h
 		m.emit(event{kind: resumed, room: r.name, grant: h.grant})
 	case r.want != nil:
@@ -149,7 +171,7 @@ func (rs *rooms) chooseBlock(m *machine, r *room) (number int, victim *room, err
 // canLoseBlock reports whether nobody runs a room that has a block: only a stored run needs it.
 func (rs *rooms) canLoseBlock(m *machine, r *room) bool {
 	b := r.record.Block
-	if r.err != nil || r.want != nil || r.holding != nil || b == noBlock || m.calls.busy[r.key()] || m.blocks.all[b].room != r.name || m.blocks.all[b].claimed {
+	if rs.heirOf(m, r) != nil || r.err != nil || r.want != nil || r.holding != nil || b == noBlock || m.calls.busy[r.key()] || m.blocks.all[b].room != r.name || m.blocks.all[b].claimed {
 		return false
 	}
 	if r.record.State == roomKept {
@@ -176,7 +198,11 @@ func (rs *rooms) giveBack(m *machine, r *room, keep bool) {
 	}
 	next := rs.freed(m, r)
 	if keep {
-		next = encodeRoom(roomRecord{State: roomKept, Keeper: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block, Image: r.record.Image})
+		kept := roomRecord{State: roomKept, Keeper: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block, Image: r.record.Image}
+		if h := r.holding; h != nil && h.heir != "" {
+			kept.Keeper, kept.Offered = h.heir, true
+		}
+		next = encodeRoom(kept)
 	}
 	swaps := []Swap{{r.key(), next, r.base()}}
 	disagrees := rs.readDisagreement(m, r)

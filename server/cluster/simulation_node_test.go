@@ -324,12 +324,21 @@ func (n *simulatedNode) end(room string) {
 		return
 	}
 	r.running = false
-	keep := n.s.random.IntN(2) == 0
+	keep, heir := n.s.random.IntN(2) == 0, ""
 	delete(n.stored, room)
 	if keep {
 		n.stored[room] = r
 	}
-	n.input(func(now time.Duration) { n.machine.release(now, room, keep) })
+	if keep && n.s.random.IntN(2) == 0 { // the other node gets the whole run, and may not come for it
+		other := n.s.nodes[n.s.random.IntN(3)]
+		heir = other.name
+		if other.runs[room] == nil {
+			copied := *r
+			other.stored[room] = &copied
+		}
+		n.s.after(n.s.upTo(n.s.lease), func() { other.ask(room) })
+	}
+	n.input(func(now time.Duration) { n.machine.release(now, room, keep, heir) })
 }
 
 func (n *simulatedNode) close() {
