@@ -186,6 +186,18 @@ func TestReconnectTriesAddresses(t *testing.T) {
 	require.Equal(t, []string{"c:1"}, f.until(c, client.Joined))
 	require.False(t, secret(), "a server elsewhere")
 
+	f.ends["c:1"] = movedTo("d:1")
+	f.end(&wire.Error{Code: wire.Timeout})
+	require.Equal(t, []string{"c:1", "d:1"}, f.until(c, client.Joined))
+	require.False(t, secret(), "a server elsewhere")
+
+	there := must.Get(wire.MovedTo("c:1", nil))
+	there.Detail = wire.SessionThere
+	f.ends["d:1"], f.ends["c:1"] = there, nil
+	f.end(&wire.Error{Code: wire.Timeout})
+	require.Equal(t, []string{"d:1", "c:1"}, f.until(c, client.Joined))
+	require.True(t, secret(), "the room has moved there")
+
 	f.silent["c:1"] = true
 	f.end(&wire.Error{Code: wire.Timeout})
 	require.Equal(t, []string{"c:1", "a:1"}, f.until(c, client.Joined), "back to its addresses")

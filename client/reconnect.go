@@ -239,7 +239,7 @@ func (c *Client) leaveConnection(why error) {
 }
 
 // followMove connects to the server to which the present one redirects. A new session begins there, unless a client that looks
-// for its session is sent to another of its addresses.
+// for its session is sent to another of its addresses, or to where its room is. The server that says so has just received the secret.
 func (c *Client) followMove(to *wire.Error) error {
 	if c.outage.moves == maxMoves {
 		return c.endWith(fmt.Errorf("client: moved %d times in a row, the last time to %q: %w", maxMoves, to.Address, to))
@@ -248,7 +248,7 @@ func (c *Client) followMove(to *wire.Error) error {
 		return c.endWith(fmt.Errorf("client: moved to an address that cannot be dialled: %w: %w", err, to))
 	}
 	c.outage.moves++
-	resumes := c.state == Reconnecting && c.addresses.has(to.Address) // the session may be there
+	resumes := c.state == Reconnecting && (to.Detail == wire.SessionThere || c.addresses.has(to.Address))
 	c.leaveConnection(to)
 	if c.err != nil {
 		return c.err // a callback closed the client

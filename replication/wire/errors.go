@@ -157,6 +157,10 @@ type Error struct {
 	Token   []byte
 }
 
+// SessionThere is the Detail of Moved in Refused if the server to connect to is another node of the same cluster, so that a client which resumes may
+// find its session there: it keeps the room and the secret.
+const SessionThere = "the session may be there"
+
 // MovedTo returns an Error with the code Moved. An error reports a bad argument.
 func MovedTo(address string, token []byte) (*Error, error) {
 	if address == "" || len(address) > MaxAddress || !utf8.ValidString(address) || len(token) > MaxToken {

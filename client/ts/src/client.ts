@@ -306,7 +306,7 @@ export class Client {
 
   /**
    * Connects to the server to which the present one redirects. A new session begins there, unless a client that looks for its
-   * session is sent to another of its addresses.
+   * session is sent to another of its addresses, or to where its room is: PROTOCOL.md, section 4.
    */
   #connectElsewhere(to: WireError): void {
     if (this.#moves++ === maxMoves || !/^[^/?#@\s]+:\d{1,5}$/.test(to.address)) {
@@ -316,7 +316,8 @@ export class Client {
     const url = new URL(this.#url)
     url.host = to.address
     this.#url = url.href
-    const resumes = this.#stateNow === 'reconnecting' && this.#urls.includes(this.#url)
+    const resumes =
+      this.#stateNow === 'reconnecting' && (to.detail === 'the session may be there' || this.#urls.includes(this.#url))
     this.#leaveConnection(to)
     if (this.#hasEnded) return
     if (!resumes) this.session.forgetServer()

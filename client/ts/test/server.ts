@@ -80,11 +80,11 @@ export function welcome(o: WelcomeOptions = {}): Uint8Array {
 }
 
 /** Returns a Refused or a Goodbye. */
-export function end(type: number, code: number, address = '', token = new Uint8Array(0)): Uint8Array {
+export function end(type: number, code: number, address = '', token = new Uint8Array(0), why = 'why'): Uint8Array {
   const w = new MsgpackWriter()
   w.array(type === Type.refused ? 5 : 4)
   w.uint(code)
-  w.str('why')
+  w.str(why)
   if (type === Type.refused) w.str('')
   w.str(address)
   w.bin(token)
