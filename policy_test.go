@@ -186,7 +186,7 @@ field                42
 loadtest/bot         12
 loadtest/rig         28
 replication/schema   74
-server              111
+server              113
 server/host          16
 server/outbox         8
 server/token         12

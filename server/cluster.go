@@ -33,6 +33,11 @@ type Cluster interface {
 	Ask(ctx context.Context, room string, question []byte) (answer []byte, address string, err error)
 	// Answer sets the function that answers the questions of other nodes. It is called before Config.Peers serves any.
 	Answer(func(ctx context.Context, question []byte) (answer []byte, err error))
+	// AskNode sends a question about a room that moves to a node, which may have some megabytes, and returns the error of the function that was
+	// given to AnswerMoves there if that is a *wire.Error.
+	AskNode(ctx context.Context, node string, question []byte) error
+	// AnswerMoves is Answer for the questions of AskNode.
+	AnswerMoves(func(ctx context.Context, question []byte) error)
 	// FindImage returns the newest image of a room, nil if it has none, and the addresses for clients of the other living nodes that have
 	// it. It answers from memory.
 	FindImage(room string) (image *RoomImage, addresses []string, err error)
@@ -105,6 +110,9 @@ type RoomGrant interface {
 	SetImage(ctx context.Context, image *RoomImage) error
 	// Release lets other nodes take the room. stored: this node's disk holds a run that may continue in the block.
 	Release(ctx context.Context, stored bool)
+	// HandOver is Release for another node, by its name: TakeRoom gives that one the same block if it asks for it, and for a short time
+	// no other node the room. FindRoom returns that node's address.
+	HandOver(ctx context.Context, node string)
 }
 
 const (
@@ -142,6 +150,8 @@ type clusterCounters struct {
 	taken, takenStored   atomic.Uint64
 	lateSaves            atomic.Uint64 // images that were saved after the room was lost
 	elsewhere, takeFails atomic.Uint64
+	movedIn, movedOut    atomic.Uint64 // rooms that have moved
+	unmoved              atomic.Uint64 // that were to move, and have stayed
 }
 
 func (m *rooms) clusterReport() admin.Cluster {
@@ -160,6 +170,7 @@ func (m *rooms) clusterReport() admin.Cluster {
 		FrozenRooms: int(c.frozen.Load()), Frozen: time.Duration(c.frozenTime.Load()), Lost: c.lost.Load(), LateSaves: c.lateSaves.Load(),
 		Redirects: map[string]uint64{"join": c.redirected.Load(), "lost": c.dropped.Load(), "move": c.crossed.Load()},
 		Passes:    map[string]uint64{"issued": c.passesIssued.Load(), "used": c.passesUsed.Load(), "refused": c.passesRefused.Load()},
+		Moves:     map[string]uint64{"out": c.movedOut.Load(), "in": c.movedIn.Load(), "stayed": c.unmoved.Load()},
 		Takes:     map[string]uint64{"new": c.taken.Load(), "stored": c.takenStored.Load(), "elsewhere": c.elsewhere.Load(), "failed": c.takeFails.Load()},
 	}
 }
@@ -356,8 +367,12 @@ func (m *rooms) isElsewhere(name string) bool {
 	return m.process.Cluster != nil && m.existingRoom(name) == nil && m.addressOf(name) != ""
 }
 
-// addressOf returns the address of the other node that has a room, or that has its newest image while nobody runs it, or "".
+// addressOf returns the address of the other node that has a room, or that has its newest image while nobody runs it, or "". A room on its
+// way here is this node's.
 func (m *rooms) addressOf(name string) string {
+	if m.isArriving(name) {
+		return ""
+	}
 	if address := m.process.Cluster.FindRoom(name); address != "" {
 		return address
 	}
@@ -369,7 +384,8 @@ func (m *rooms) addressOf(name string) string {
 
 // findElsewhere returns the redirection of a client that asks for a room of another node, with its own token, or nil. A client that
 // names no room may have a token that does. If the client can get a pass instead, its token is admitted here first (sendElsewhere), and so
-// is one that must not know of the room unless its token says so.
+// is one that must not know of the room unless its token says so. A client that resumes
+// finds its session there, if the run of the room continues.
 func (m *rooms) findElsewhere(ctx context.Context, h *wire.Hello, address string) *wire.Error {
 	name := h.Room
 	if name == "" && m.process.Admit == nil {
@@ -381,8 +397,9 @@ func (m *rooms) findElsewhere(ctx context.Context, h *wire.Hello, address string
 	if err := m.unusableRoom(name); err != nil {
 		return err
 	}
+	resumes := len(h.Secret) > 0
 	to := m.addressOf(name)
-	if to == "" || m.process.Admit != nil && m.config.Carry != nil && m.process.Cluster.Reaches(name) {
+	if to == "" || !resumes && m.process.Admit != nil && m.config.Carry != nil && m.process.Cluster.Reaches(name) {
 		return nil
 	}
 	hidden := m.hiddenFrom(ctx, seatQuestion{Room: name, Run: h.Epoch, Address: m.boundedAddress(address)})
@@ -395,6 +412,9 @@ func (m *rooms) findElsewhere(ctx context.Context, h *wire.Hello, address string
 	moved, err := wire.MovedTo(to, nil)
 	if err != nil {
 		return nil // TakeRoom says what is wrong with the address
+	}
+	if resumes {
+		moved.Detail = wire.SessionThere
 	}
 	m.counters.redirected.Add(1)
 	return moved

@@ -28,6 +28,7 @@ type sharedDirectory struct {
 	mu     sync.Mutex
 	grants map[string]*testGrant // by room
 	stored map[string]int        // blocks of stored runs, by room
+	heirs  map[string]*testNode  // for which rooms were released, by room
 	images map[string]*RoomImage // newest, by room
 	epoch  uint64
 	dead   map[string]bool // nodes, by address
@@ -36,7 +37,7 @@ type sharedDirectory struct {
 }
 
 func newDirectory() *sharedDirectory {
-	return &sharedDirectory{grants: map[string]*testGrant{}, stored: map[string]int{}, images: map[string]*RoomImage{}, next: 100}
+	return &sharedDirectory{grants: map[string]*testGrant{}, stored: map[string]int{}, heirs: map[string]*testNode{}, images: map[string]*RoomImage{}, next: 100}
 }
 
 func (d *sharedDirectory) note(format string, args ...any) {
@@ -61,6 +62,9 @@ func (n *testNode) FindRoom(room string) string {
 	if g := n.grants[room]; g != nil && g.node != n {
 		return g.node.address
 	}
+	if heir := n.heirs[room]; heir != nil && heir != n {
+		return heir.address
+	}
 	return ""
 }
 
@@ -83,6 +87,10 @@ func (n *testNode) TakeRoom(ctx context.Context, room string, stored int) (RoomG
 		}
 		return nil, must.Get(wire.MovedTo(g.node.address, nil))
 	}
+	if heir := n.heirs[room]; heir != nil && heir != n {
+		return nil, must.Get(wire.MovedTo(heir.address, nil))
+	}
+	delete(n.heirs, room)
 	block := n.next
 	if kept, ok := n.stored[room]; ok && kept == stored {
 		block = stored
@@ -208,6 +216,13 @@ func (g *testGrant) Release(_ context.Context, stored bool) {
 		g.node.stored[g.room] = g.block
 	}
 	g.node.note("release %s %v", g.room, stored)
+}
+
+func (g *testGrant) HandOver(ctx context.Context, node string) {
+	g.node.mu.Lock()
+	g.node.heirs[g.room] = g.node.peers[node]
+	g.node.mu.Unlock()
+	g.Release(ctx, true)
 }
 
 // followTick returns a function that returns the tick of the room's newest step.

@@ -111,6 +111,7 @@ func TestAlertRules(t *testing.T) {
 type idleCluster struct{ server.Cluster }
 
 func (idleCluster) Answer(func(context.Context, []byte) ([]byte, error)) {}
+func (idleCluster) AnswerMoves(func(context.Context, []byte) error)      {}
 func (idleCluster) Receive(func([]byte) error)                           {}
 
 func (idleCluster) Changed(string) <-chan struct{} { return nil }

@@ -124,7 +124,7 @@ func (s *Server) adminConfig() admin.Config {
 		return s.rooms.router.Kick(id, reason), nil
 	}
 	if s.config.Cluster != nil {
-		c.Cluster = s.rooms.clusterReport
+		c.Cluster, c.MoveRoom, c.MoveRooms = s.rooms.clusterReport, s.MoveRoom, s.MoveRooms
 	}
 	c.Drain, c.Draining, c.MaxSessions = s.rooms.drainAll, s.rooms.refusesSessions, s.rooms.maxSessions
 	return c

@@ -21,7 +21,10 @@ import (
 type passing struct {
 	peers   map[string]*testNode // by address; nil: no link
 	answers func(context.Context, []byte) ([]byte, error)
+	moves   func(context.Context, []byte) error
 	asked   []string                   // what this node was asked
+	cutMove func(ask string) error     // of moves to this node, before they arrive
+	missed  func(ask string) error     // of its answers to these
 	cut     func(q seatQuestion) error // of questions to this node, before they arrive
 	lost    func(q seatQuestion) error // of its answers
 	hears   func([]byte) error
@@ -70,6 +73,29 @@ func (n *testNode) Send(_ context.Context, node string, messages []byte) error {
 		return n.mail(to, messages)
 	}
 	return to.hears(messages)
+}
+
+func (n *testNode) AnswerMoves(f func(context.Context, []byte) error) { n.moves = f }
+
+func (n *testNode) AskNode(ctx context.Context, node string, question []byte) error {
+	other := n.peers[node]
+	if other == nil {
+		return errors.New("no such node")
+	}
+	var q moveQuestion
+	if err := json.Unmarshal(question, &q); err != nil {
+		return err
+	}
+	if other.cutMove != nil {
+		if err := other.cutMove(q.Ask); err != nil {
+			return err
+		}
+	}
+	err := other.moves(ctx, question)
+	if err == nil && other.missed != nil {
+		err = other.missed(q.Ask)
+	}
+	return err
 }
 
 // takeAsked returns what the node was asked, and forgets it.

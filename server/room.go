@@ -48,6 +48,9 @@ type Room struct {
 	deadline time.Time          // when draining ends; zero: not draining
 	stop     context.CancelFunc // nil without Config.Rooms; not guarded
 	gone     chan struct{}      // closed when the room has ended
+	endRun   context.CancelFunc // ends the present run
+	move     *roomMove          // to another node, or nil
+	arrival  *arrival           // from another node, before the room opens here, or nil
 	eviction *eviction          // the end of this room in favour of another, or nil
 	awaits   *eviction          // the end of the room that this one replaces, or nil
 }
@@ -67,6 +70,8 @@ type run struct {
 	ended  func() // RoomGame.Ended
 	// saveArrivals keeps the memory of sessions that have come beyond the end of the room; nil without rooms.
 	saveArrivals func()
+	// leaves: the world is saved for another node, which is to take the room; kept: and so are the sessions, which have not ended.
+	leaves, kept bool
 }
 
 // newRun returns a run of a Core with c. image configures the saves of its world.
@@ -180,6 +185,7 @@ const (
 	endRun      runEnd = iota // its sessions end, and its world is saved
 	endServer                 // the next start continues it, if the journal can keep its sessions
 	endHandOver               // as endServer, without waiting: another process continues it at once
+	endMoved                  // as endServer, without waiting and without a goodbye: another node is to continue it
 	endForGood                // its sessions end, and its files are removed
 )
 
@@ -205,6 +211,8 @@ func (r *run) serveUntil(ctx context.Context, ending func() runEnd) error {
 	switch {
 	case err == nil && end == endForGood:
 		return r.endAndRemove()
+	case err == nil && end == endMoved:
+		return r.saveForMove()
 	case err == nil && (end == endServer || end == endHandOver) && r.mayKeepSessions() && r.keepSessions(end):
 		r.core.Close()
 		return nil
@@ -229,12 +237,14 @@ func (r *run) keepSessions(end runEnd) bool {
 	if r.loop.saver.saveLast() != nil || r.loop.journal.end() != nil {
 		return false // which is logged
 	}
-	r.log.Info("the sessions outlast the server: the next start continues them", zap.Int("sessions", r.core.Active()+r.core.Away()))
-	if r.core.Active() > 0 && end != endHandOver {
+	r.log.Info("the sessions outlast the run: the next one continues them", zap.Int("sessions", r.core.Active()+r.core.Away()))
+	if r.core.Active() > 0 && end == endServer {
 		time.Sleep(lastSnapshotWait)
 	}
 	r.core.Release(math.MaxUint64)
-	r.loop.abandonSessions()
+	if end != endMoved {
+		r.loop.abandonSessions()
+	}
 	return true
 }
 

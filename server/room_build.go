@@ -22,6 +22,9 @@ func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 	if err := l.room.awaitEviction(ctx); err != nil {
 		return nil, err
 	}
+	if err := l.awaitArrival(ctx); err != nil {
+		return nil, err
+	}
 	if err := l.takeRoom(ctx); err != nil {
 		return nil, err
 	}
@@ -38,6 +41,7 @@ func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 	if err := l.settleImage(store); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
+	l.installJournal(store)
 	made, err := l.buildAboveImage(ctx, store)
 	if err != nil && store != nil {
 		err = errors.Join(err, store.Close())

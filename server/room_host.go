@@ -23,7 +23,8 @@ type roomLife struct {
 	// the grant's block. Only the goroutine of hostRoom uses both.
 	grant     RoomGrant
 	blockUsed bool
-	unmade    string // the newest error that was logged
+	awaited   *arrival // for which the newest attempt to make the room has waited
+	unmade    string   // the newest error that was logged
 }
 
 // lifeOf returns the life of a room.
@@ -57,9 +58,11 @@ func (l *roomLife) hostRoom(ctx context.Context) {
 		}
 		l.room.logger(l.rooms.log).Info("the room is open", epochField(next.core.Config().Epoch), zap.Uint64("tick", next.core.World().Tick()))
 		l.openRoom(next)
+		isSaved := next.store != nil
 		panicked := l.serveRoom(ctx, next)
+		stays := l.finishMove(next, panicked)
 		l.retireRun(next)
-		restores := l.kind.isPinned(l.room) || panicked && next.store != nil && !l.isDraining()
+		restores := l.kind.isPinned(l.room) || stays || panicked && isSaved && !l.isDraining()
 		switch {
 		case ctx.Err() != nil || !restores:
 			return
@@ -114,7 +117,7 @@ func (l *roomLife) openRoom(next *run) {
 	l.rooms.applySettings(next)
 	l.room.run.Store(next)
 	now := time.Now()
-	l.room.state, l.room.err, l.room.lastUsed, l.room.opened = roomOpen, nil, now, now
+	l.room.state, l.room.err, l.room.lastUsed, l.room.opened, l.room.arrival = roomOpen, nil, now, now, nil
 	close(l.room.ready)
 }
 
@@ -136,7 +139,11 @@ func (l *roomLife) failRoom(ctx context.Context, err error, lasts time.Duration,
 	retry := make(chan struct{})
 	l.rooms.mu.Lock()
 	opening := l.room.state == roomOpening
-	l.room.state, l.room.err, l.room.retry = roomFailed, err, retry
+	if opening && l.room.arrival != l.awaited { // the room comes from another node
+		l.rooms.mu.Unlock()
+		return true
+	}
+	l.room.state, l.room.err, l.room.retry, l.room.arrival = roomFailed, err, retry, nil
 	if opening {
 		close(l.room.ready)
 	}
@@ -174,6 +181,9 @@ func (l *roomLife) removeRoom() {
 func (l *roomLife) serveRoom(ctx context.Context, now *run) (panicked bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	l.rooms.mu.Lock()
+	l.room.endRun = stop
+	l.rooms.mu.Unlock()
 	calls := now.core.Stats().Calls
 	now.loop.second = func() {
 		ran := now.core.Stats().Calls
@@ -261,6 +271,8 @@ func (l *roomLife) setEnding(now *run) runEnd {
 		l.rooms.ended.closeUntil(l.room.name, time.Now().Add(endedLasts))
 		now.core.EndWith(wire.Error{Code: wire.RoomClosed, Detail: *reason})
 		return endForGood
+	case l.room.move != nil && l.room.move.agreed:
+		return endMoved
 	case l.rooms.closing && l.room.deadline.IsZero() && l.room.eviction == nil: // a room that was to end does not come back
 		return endServer
 	case l.rooms.cordons.isClosed(l.room.name, time.Now()):
@@ -314,9 +326,7 @@ func (l *roomLife) retireRun(was *run) {
 	report, ticks := was.loop.report(), was.loop.tickDurations()
 	was.core.Close() // ends its goroutines, even after a panic
 	was.core.World().Close()
-	if was.store != nil {
-		_ = was.store.Close() // everything is on disk, or failed
-	}
+	was.closeStore()
 	was.loop.permit.endFreeze(time.Now())
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()

@@ -100,7 +100,7 @@ func (m *rooms) restoreRoom(ctx context.Context, name, address string, epoch uin
 	r, known := m.existingRoom(name), false
 	if r != nil {
 		now := r.run.Load()
-		known = r.Listing().Visibility != Private || now != nil && now.core.Config().Epoch == epoch
+		known = r.Listing().Visibility != Private || now != nil && now.core.Config().Epoch == epoch || epoch != 0 && m.arrivingRun(r) == epoch
 		if !known && now != nil {
 			return nil
 		}

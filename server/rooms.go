@@ -150,6 +150,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 		elsewhere, redeem, cross = m.findElsewhere, m.passes.redeem, m.cross
 		c.Cluster.Answer(m.passes.answer)
 		c.Cluster.Receive(m.letters.receive)
+		c.Cluster.AnswerMoves(m.answerMove)
 	}
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{
@@ -260,6 +261,7 @@ type roomOrder struct {
 	address        string            // that the room counts for; empty: none
 	maker          uint64            // key of the seeker of a query; 0: none
 	attributes     map[string]string // of the query
+	arrival        *arrival          // nil: the room comes from no other node
 }
 
 // beginRoom begins to make a room that does not exist, or returns why it may not. Callers hold m.mu.
@@ -276,7 +278,7 @@ func (m *rooms) beginRoom(k *kind, o roomOrder, now time.Time) (*Room, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Room{
-		name: o.name, kind: o.kind, id: o.id, by: o.by, creator: o.address, maker: o.maker, asked: o.attributes,
+		name: o.name, kind: o.kind, id: o.id, by: o.by, creator: o.address, maker: o.maker, asked: o.attributes, arrival: o.arrival,
 		ready: make(chan struct{}), lastUsed: now, stop: stop, gone: make(chan struct{}),
 	}
 	r.listing.Store(newListing(Listing{k.Visibility, o.attributes}))

@@ -88,6 +88,7 @@ type shownCluster struct{ server.Cluster }
 
 func (shownCluster) Answer(func(context.Context, []byte) ([]byte, error)) {}
 func (shownCluster) Receive(func([]byte) error)                           {}
+func (shownCluster) AnswerMoves(func(context.Context, []byte) error)      {}
 
 func (shownCluster) FindRoom(string) string { return "" }
 

@@ -98,6 +98,9 @@ type Config struct {
 	Collectors []prometheus.Collector
 	// Cluster returns the figures of the server's rooms in a cluster; nil: there is none.
 	Cluster func() Cluster
+	// MoveRoom moves a room to another node, and MoveRooms all to any, until ctx ends: left are those that are still here.
+	MoveRoom  func(ctx context.Context, room, node string) error
+	MoveRooms func(ctx context.Context) (left []string, err error)
 	// Cordon refuses new sessions, and Uncordon admits them again.
 	Cordon   func()
 	Uncordon func()
@@ -214,7 +217,7 @@ func Handler(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := pages{c, &drainPlan{}}
+	p := pages{c, &drainPlan{}, &clusterDrain{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", index)
 	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: metricsLog{c.Log}}))
@@ -228,6 +231,8 @@ func Handler(c Config) (http.Handler, error) {
 	}
 	mux.HandleFunc("GET /rooms", p.rooms)
 	mux.HandleFunc("GET /cluster", p.cluster)
+	mux.HandleFunc("POST /cluster/move", p.moveRoom)
+	mux.HandleFunc("POST /cluster/drain", p.drainNode)
 	mux.HandleFunc("POST /rooms/create", p.createRoom)
 	mux.HandleFunc("POST /rooms/drain", p.drainRoom)
 	mux.HandleFunc("POST /rooms/close", p.closeRoom)
@@ -248,6 +253,7 @@ func Handler(c Config) (http.Handler, error) {
 type pages struct {
 	Config
 	planned *drainPlan
+	leaving *clusterDrain
 }
 
 // boundTime limits the time of a request and its response.
@@ -300,6 +306,8 @@ POST /rooms/create?room=NAME         make a room, or open one that was drained o
 POST /rooms/drain?room=NAME          refuse new sessions, and end the room when it is empty, or after 600 s (&seconds=N)
 POST /rooms/close?room=NAME          end a room and its sessions; as after drain, its name stays closed
 GET  /cluster                        nodes and their rooms, as JSON; of a node of a cluster
+POST /cluster/move?room=NAME&node=N  move a room of this node to another one
+POST /cluster/drain?seconds=N        cordon, and move the rooms to other nodes, for 60 s at most; GET /drain has the progress
 POST /seats?room=NAME&user=A&user=B  reserve seats of users, for 30 s (&seconds=N; 0 gives them up); makes the room if need be
 GET  /sessions?room=NAME             sessions, as JSON; of one room, if named
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT

@@ -29,6 +29,7 @@ type Cluster struct {
 	Redirects   map[string]uint64
 	Takes       map[string]uint64
 	Passes      map[string]uint64
+	Moves       map[string]uint64
 }
 
 // ClusterNode has the fields of server.ClusterNode, which documents them.
@@ -115,6 +116,9 @@ func collectCluster(c Cluster, counter countFunc, gauge gaugeFunc, send sendFunc
 	}
 	for event, n := range c.Passes {
 		counter(n, "worldd_cluster_passes_total", "Passes for clients that other nodes send here, by event: issued; used; refused, since the pass was used, too old, or of an earlier process.", "event", event)
+	}
+	for event, n := range c.Moves {
+		counter(n, "worldd_cluster_moves_total", "Rooms that were to move between this node and others, by event: out; in; stayed, the other node did not take the room after it had agreed to.", "event", event)
 	}
 	for result, n := range c.Takes {
 		counter(n, "worldd_cluster_takes_total", "Attempts to take a room, by result: new, with a new block of generations; stored, with the block of its stored run; elsewhere, another node has it; failed.", "result", result)

@@ -55,6 +55,9 @@ type drainReport struct {
 	Players  int        `json:"players"`
 	Away     int        `json:"away"`
 	Rooms    []roomLeft `json:"rooms"` // with sessions
+	// Moving: rooms are being moved to other nodes of the cluster. Stay are those that could not move.
+	Moving bool     `json:"moving,omitempty"`
+	Stay   []string `json:"stay,omitempty"`
 }
 
 // roomLeft is a room with sessions.
@@ -81,6 +84,7 @@ func (p pages) whatIsLeft(w http.ResponseWriter, _ *http.Request) {
 			report.Rooms = append(report.Rooms, roomLeft{info.Name, info.State, info.Players, info.Away})
 		}
 	}
+	report.Moving, report.Stay = p.leaving.progress()
 	p.planned.mu.Lock()
 	if p.planned.timer != nil {
 		deadline := p.planned.deadline
@@ -97,6 +101,7 @@ func (p pages) uncordon(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	p.planned.cancel()
+	p.leaving.cancel()
 	p.Uncordon()
 }
 

@@ -44,7 +44,7 @@ func newDrainedServer() *drainedServer {
 			return nil
 		},
 		Draining: func() bool { return len(s.drained()) > 0 }, Rooms: func() []Room { return []Room{{Name: "empty"}} },
-	}, &drainPlan{}}
+	}, &drainPlan{}, &clusterDrain{}}
 	return s
 }
 

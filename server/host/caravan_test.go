@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -86,6 +87,11 @@ func newCaravan(o Options) (*Instance, error) {
 			noteJourney("leave", s.User(), o.Room.Name)
 			s.SetValue(count(s) + 1)
 			w.Destroy(s.Entity())
+		},
+		SaveSession: func(s *server.Session, b []byte) []byte { return binary.LittleEndian.AppendUint32(b, count(s)) },
+		RestoreSession: func(s *server.Session, saved []byte) error {
+			s.SetValue(binary.LittleEndian.Uint32(saved))
+			return nil
 		},
 		Commands: []server.Command{
 			server.OnCommand(goCommand, func(s *server.Session, _ world.Entity, to goTo) error { return s.Move(to.Room) }),

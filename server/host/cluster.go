@@ -344,6 +344,9 @@ func (g grant) SetImage(ctx context.Context, image *server.RoomImage) error {
 // Release implements server.RoomGrant. If the directory does not answer, the node continues to release the room.
 func (g grant) Release(ctx context.Context, stored bool) { _ = g.Holding.Release(ctx, stored) }
 
+// HandOver implements server.RoomGrant.
+func (g grant) HandOver(ctx context.Context, node string) { _ = g.Holding.HandOver(ctx, node) }
+
 // Status implements server.Cluster.
 func (n *node) Status() server.ClusterStatus {
 	s := n.Node.Status()

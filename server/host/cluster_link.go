@@ -96,6 +96,33 @@ func (n *node) Ask(ctx context.Context, room string, question []byte) (answer []
 	return answer, address, nil
 }
 
+// moveRules bound a question about a room that moves, which may have the notes of its sessions.
+var moveRules = link.Rules{MaxBody: 64 << 20, Within: 15 * time.Second}
+
+// AskNode implements server.Cluster.
+func (n *node) AskNode(ctx context.Context, node string, question []byte) error {
+	err := n.link.Stream(ctx, node, link.Moves, bytes.NewReader(question), io.Discard, 0)
+	if refused, ok := errors.AsType[*link.RefusedError](err); ok {
+		return &wire.Error{Code: cmp.Or(wire.Code(refused.Code), wire.Internal), Detail: refused.Text}
+	}
+	return err
+}
+
+// AnswerMoves implements server.Cluster.
+func (n *node) AnswerMoves(f func(ctx context.Context, question []byte) error) {
+	n.link.HandleStream(link.Moves, moveRules, func(ctx context.Context, _ string, body io.Reader, _ io.Writer) error {
+		question, err := io.ReadAll(body)
+		if err != nil {
+			return err
+		}
+		err = f(ctx, question)
+		if e := (*wire.Error)(nil); errors.As(err, &e) {
+			return &link.RefusedError{Code: uint16(e.Code), Text: e.Detail}
+		}
+		return err
+	})
+}
+
 // Answer implements server.Cluster.
 func (n *node) Answer(f func(ctx context.Context, question []byte) (answer []byte, err error)) {
 	n.link.Handle(link.Rooms, func(ctx context.Context, _ string, body io.Reader, answer io.Writer) error {

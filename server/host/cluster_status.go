@@ -17,6 +17,8 @@ import (
 // clusterCommand is for operators of a cluster.
 type clusterCommand struct {
 	Status clusterStatusCommand `cmd:"" help:"Print the nodes of a cluster and their rooms, as its directory has them."`
+	Move   clusterMoveCommand   `cmd:"" help:"Move a room to another node."`
+	Drain  clusterDrainCommand  `cmd:"" help:"Move all rooms of a node to the others, and admit nobody new there."`
 	Forget clusterForgetCommand `cmd:"" help:"Let a room begin without its newest image, of which no node is left."`
 	Adopt  clusterAdoptCommand  `cmd:"" help:"Let rooms continue that stand still since their directory was replaced."`
 }

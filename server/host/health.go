@@ -5,14 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/worldd/worldd/internal/printable"
 )
 
 const (
@@ -25,46 +21,20 @@ const (
 // healthCommand asks a server on this machine whether its world ticks, for supervisors that run a
 // command, as Docker's HEALTHCHECK does.
 type healthCommand struct {
-	Admin     string `required:"" placeholder:"HOST:PORT" help:"The server's --admin."`
-	AdminCert string `type:"path" placeholder:"FILE" help:"The server's --admin-cert, if it has one."`
-	Ready     bool   `help:"Ask instead whether a client would be admitted."`
+	adminPort
+	Ready bool `help:"Ask instead whether a client would be admitted."`
 }
 
 func (c *healthCommand) run(ctx context.Context, p *program) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	scheme, transport := "http", &http.Transport{DisableKeepAlives: true}
-	if c.AdminCert != "" {
-		own, err := readLeaf(c.AdminCert)
-		if err != nil {
-			return usageError("cannot read the admin certificate: %w", err)
-		}
-		scheme, transport.TLSClientConfig = "https", pinned(own)
-	}
 	path := "/healthz"
 	if c.Ready {
 		path = "/readyz"
 	}
-	address, err := localAddress(c.Admin)
-	if err != nil {
-		return usageError("--admin: %w", err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+address+path, nil)
-	if err != nil {
-		return usageError("--admin: %w", err)
-	}
-	answer, err := transport.RoundTrip(request)
-	if err != nil {
-		return fmt.Errorf("no server answers on %s: %w", c.Admin, err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxHealthAnswer))
+	said, err := c.ask(ctx, http.MethodGet, path, "", maxHealthAnswer)
 	if err != nil {
 		return err
-	}
-	said := printable.Text(strings.TrimSpace(string(text)))
-	if answer.StatusCode != http.StatusOK {
-		return errors.New(said)
 	}
 	fmt.Fprintln(p.out, said)
 	return nil

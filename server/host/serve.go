@@ -290,8 +290,11 @@ func (c *serveCommand) succeed(before *predecessor, config *server.Config, g *In
 // drainPoll is the interval of looks for sessions while the server waits for its players to leave.
 const drainPoll = 50 * time.Millisecond
 
+// redirectTime is how long a node whose rooms have moved stays, to tell their clients where.
+const redirectTime = time.Second
+
 // awaitEmpty returns a context that ends after ctx: once all sessions have ended, or after --drain-for.
-// From the end of ctx the server admits nobody new.
+// From the end of ctx the server admits nobody new. A node of a cluster moves its rooms to the others.
 func (c *serveCommand) awaitEmpty(ctx context.Context, s *server.Server) context.Context {
 	if c.DrainFor == 0 {
 		return ctx
@@ -300,6 +303,9 @@ func (c *serveCommand) awaitEmpty(ctx context.Context, s *server.Server) context
 	context.AfterFunc(ctx, func() {
 		defer end()
 		s.Cordon()
+		moving, stop := context.WithTimeout(later, c.DrainFor)
+		defer stop()
+		moved := c.moveRooms(moving, s)
 		again := make(chan os.Signal, 1)
 		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
 		defer signal.Stop(again)
@@ -314,13 +320,39 @@ func (c *serveCommand) awaitEmpty(ctx context.Context, s *server.Server) context
 					return
 				}
 			case <-poll.C:
-				if s.Sessions() == 0 {
+				if isClosed(moved) && s.Sessions() == 0 {
 					return
 				}
 			}
 		}
 	})
 	return later
+}
+
+// moveRooms moves the rooms to other nodes of the cluster, if there is one. The channel is closed when that is done.
+func (c *serveCommand) moveRooms(ctx context.Context, s *server.Server) <-chan struct{} {
+	done := make(chan struct{})
+	if len(c.Cluster) == 0 {
+		close(done)
+		return done
+	}
+	go func() {
+		defer close(done)
+		before := s.Sessions()
+		if _, err := s.MoveRooms(ctx); err == nil && before > 0 {
+			time.Sleep(redirectTime)
+		}
+	}()
+	return done
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // journalMode returns the mode of the journal of each world that is saved.

@@ -3,6 +3,7 @@ package imagefile
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -85,4 +86,54 @@ func listSegments(d disk.Disk, image string) ([]Segment, error) {
 		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Tick, b.Tick), cmp.Compare(a.Nth, b.Nth), cmp.Compare(a.Path, b.Path))
 	})
 	return all, nil
+}
+
+// CopySegment returns the bytes of a run's newest segment that begins at a tick, for AddSegment on another machine.
+func (s *Store) CopySegment(run, tick uint64, most int) ([]byte, error) {
+	segments, err := s.Segments()
+	if err != nil {
+		return nil, err
+	}
+	i := -1
+	for k, segment := range segments {
+		if segment.Run == run && segment.Tick == tick && !segment.Lossy {
+			i = k
+		}
+	}
+	switch {
+	case i < 0:
+		return nil, fmt.Errorf("imagefile: %s has no segment of run %016x at tick %d", s.path, run, tick)
+	case segments[i].Bytes > int64(most):
+		return nil, fmt.Errorf("imagefile: %s has %d bytes, at most %d can be copied", segments[i].Path, segments[i].Bytes, most)
+	}
+	file, err := s.disk.Open(segments[i].Path)
+	if err != nil {
+		return nil, fmt.Errorf("imagefile: %w", err)
+	}
+	defer file.Close() // only read
+	content, err := io.ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("imagefile: %w", err)
+	}
+	return content, nil
+}
+
+// AddSegment writes a segment that CopySegment has returned, before Recover. It is durable when AddSegment returns nil.
+func (s *Store) AddSegment(run, tick uint64, content []byte) error {
+	path := segmentPath(s.path, run, tick, 0)
+	written, err := s.writeFile(s.path, func(to io.Writer) error {
+		_, err := to.Write(content)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err = s.disk.Rename(written, path); err == nil {
+		err = disk.SyncDir(s.disk, path)
+	}
+	if err != nil {
+		_ = s.disk.Remove(written)
+		return fmt.Errorf("imagefile: %w", err)
+	}
+	return nil
 }

@@ -20,6 +20,8 @@ const (
 	GetImage Kind = 3
 	// Letters brings messages of rooms for rooms of the other node.
 	Letters Kind = 4
+	// Moves is a question of package server about a room that is to move to the node.
+	Moves Kind = 5
 )
 
 // status begins an answer.

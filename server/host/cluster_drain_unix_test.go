@@ -1,0 +1,165 @@
+//go:build unix
+
+package host
+
+import (
+	"context"
+	goflag "flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+var (
+	drainedRooms   = goflag.Int("drained-rooms", 4, "rooms of the node that TestNodeIsDrained drains")
+	drainedPlayers = goflag.Int("drained-players", 3, "players in each of these rooms")
+)
+
+// guest is a player whose room moves to another node.
+type guest struct {
+	*traveller
+	session uint64
+	camel   bulk.Handle
+	changes []client.StateChange
+	stall   time.Duration // longest time without a snapshot
+	changed time.Time
+	applied uint64
+}
+
+// newGuest joins a room by way of a node, whose address is the only one that the guest knows.
+func (c *processes) newGuest(node, user, room string) *guest {
+	g := &guest{traveller: &traveller{user: user, remembered: map[bulk.Handle]string{}}}
+	g.own = must.Get(client.Dial(c.Context(), client.Config{
+		Addr: c.addrs[node], InsecureDev: true, Room: room, Schema: caravanSchema, Token: []byte(user),
+		FreshToken: func(context.Context) ([]byte, error) { return []byte(user), nil },
+		State:      func(s client.StateChange) { g.changes = append(g.changes, s) },
+		Observer:   client.Observer{Enter: func(e *client.Entity) { g.seen = append(g.seen, e) }},
+	}))
+	return g
+}
+
+// follow plays on until stop is closed.
+func (g *guest) follow(stop <-chan struct{}) error {
+	for {
+		if err := g.update(); err != nil {
+			return err
+		}
+		if n := g.own.Stats().Replica.Snapshots; n != g.applied {
+			if !g.changed.IsZero() {
+				g.stall = max(g.stall, time.Since(g.changed))
+			}
+			g.applied, g.changed = n, time.Now()
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// TestNodeIsDrained: the rooms of a node move to the other one while clients play in them: no session ends, no handle is stale, and no client
+// is lost although it knows the drained node's address alone. Then the node ends, another process takes its place, and gets rooms back.
+func TestNodeIsDrained(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers")
+	}
+	c := startEngine(t)
+	path := filepath.Join(c.dir, "journeys")
+	t.Setenv(journeyFile, path)
+	c.settle()
+	admins := map[string]string{"a": freePort(t, "tcp"), "b": freePort(t, "tcp")}
+	start := func(node string) {
+		c.startProgram("caravan", node, "own-"+node, testLease, "--admin="+admins[node], "--drain-for=30s")
+	}
+	start("a")
+	var guests []*guest
+	var rooms []string
+	for i := range *drainedRooms {
+		rooms = append(rooms, fmt.Sprint("inn/", i))
+		for k := range *drainedPlayers {
+			guests = append(guests, c.newGuest("a", fmt.Sprintf("guest%d.%d", i, k), rooms[i]))
+		}
+	}
+	start("b")
+	stop := make(chan struct{})
+	errs := make([]error, len(guests))
+	var playing sync.WaitGroup
+	ready := make(chan struct{}, len(guests))
+	for i, g := range guests {
+		playing.Go(func() {
+			for g.own.Controlled() == 0 && errs[i] == nil {
+				errs[i] = g.update()
+				time.Sleep(5 * time.Millisecond)
+			}
+			g.camel, g.session, g.changes = g.own.Controlled(), g.own.Welcome().Session, nil
+			ready <- struct{}{}
+			errs[i] = g.follow(stop)
+		})
+	}
+	for range guests {
+		<-ready
+	}
+	time.Sleep(time.Second)
+	left := func() (lines int) {
+		for line := range strings.Lines(string(must.Get(os.ReadFile(path)))) {
+			if strings.HasPrefix(line, "leave") {
+				lines++
+			}
+		}
+		return lines
+	}
+	began := time.Now()
+	status, out := runInn(t.Context(), inn(), "cluster", "drain", "a", "--admin="+admins["a"])
+	took := time.Since(began)
+	require.Equal(t, exitOK, status, out)
+	for _, room := range rooms {
+		require.Equal(t, "b", c.home(room), room)
+	}
+	time.Sleep(2 * time.Second)
+	require.Equal(t, exitOK, c.nodes["a"].end(syscall.SIGTERM))
+	time.Sleep(time.Second)
+	start("a")
+	status, out = runInn(t.Context(), inn(), "cluster", "move", rooms[0], "a", "--admin="+admins["b"])
+	require.Equal(t, exitOK, status, out)
+	c.until("the room is back", func() bool { return c.home(rooms[0]) == "a" })
+	time.Sleep(2 * time.Second)
+	close(stop)
+	playing.Wait()
+	require.Zero(t, left(), "no session has ended")
+	var stalls []time.Duration
+	for i, g := range guests {
+		require.NoError(t, errs[i])
+		require.Empty(t, g.confusions)
+		require.Equal(t, client.Joined, g.own.State(), "%+v", g.changes)
+		require.Equal(t, g.session, g.own.Welcome().Session, "%+v", g.changes)
+		require.Equal(t, g.camel, g.own.Controlled())
+		require.Equal(t, wire.Live, g.own.Resolve(g.camel))
+		for _, s := range g.changes {
+			require.True(t, s.State == client.Reconnecting || s.Resumed || s.Restored, "%+v", s)
+		}
+		stalls = append(stalls, g.stall)
+	}
+	slices.Sort(stalls)
+	t.Logf("%d rooms with %d players each: moved in %v; time without a snapshot: median %v, p99 %v, most %v",
+		*drainedRooms, *drainedPlayers, took, stalls[len(stalls)/2], stalls[len(stalls)*99/100], stalls[len(stalls)-1])
+	for _, g := range guests {
+		require.NoError(t, g.own.Close())
+	}
+	for _, node := range []string{"a", "b"} {
+		require.Equal(t, exitOK, c.nodes[node].end(syscall.SIGTERM))
+	}
+}

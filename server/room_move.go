@@ -1,0 +1,269 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// A room moves to another node in these steps. Until the release this node has the room, and after it the node that takes it finds the newest image in
+// the directory: a failure anywhere leaves one owner or none, and no older world.
+//
+//	this node                               the other node
+//	---------------------------------       ---------------------------------------------
+//	take: its name and its run       ──►    makes the room, which waits; or refuses
+//	last tick, image, journal
+//	hand: where the run continues    ──►    keeps the journal in memory
+//	releases the room for that node
+//	sessions end, clients ask again  ──►    takes the room, in the same block; restores it
+//
+// If the other node does not answer "hand", the next run of the room begins here, from the same image and journal.
+
+const (
+	askTake = "take"
+	askHand = "hand"
+	// askDrop also tells that a room does not come.
+
+	// agreeTimeout bounds the first question, and handTimeout the second one, for which a room stands still.
+	agreeTimeout = 5 * time.Second
+	handTimeout  = 5 * time.Second
+	// maxHanded bounds the journal of a room that moves: the notes of its sessions, and the game's state outside the world.
+	maxHanded = 32 << 20
+)
+
+// ErrNotClustered is the error of MoveRoom without Config.Cluster.
+var ErrNotClustered = errors.New("server: the server is no node of a cluster: its rooms cannot move")
+
+var (
+	errMoving    = &wire.Error{Code: wire.Draining, Detail: "the room is moving already"}
+	errUnderway  = errors.New("server: sessions are on their way from this room to others: move it again")
+	errUnsaved   = errors.New("server: the world was not saved: see the log for the reason")
+	errNotMoved  = errors.New("server: the room has ended before it could move")
+	errNotShared = errors.New("server: no other node could have the image of this room: its kind is not saved, or the node gives no copies")
+)
+
+// moveQuestion is a request of the node that a room leaves.
+type moveQuestion struct {
+	Ask  string `json:"ask"`
+	Move string `json:"move"` // identifies the move
+	Room string `json:"room"`
+
+	// Of take.
+	By         origin            `json:"by,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"` // RoomRequest.Attributes
+	Sessions   int               `json:"sessions,omitempty"`
+
+	// Run is the epoch of the run that continues. In hand the others say where; without a journal a new run begins.
+	Run     uint64 `json:"run,omitempty"`
+	Block   int    `json:"block,omitempty"`
+	Tick    uint64 `json:"tick,omitempty"`
+	Journal []byte `json:"journal,omitempty"`
+}
+
+// nodeRefusal is the error of a move to which the other node has not agreed.
+type nodeRefusal struct {
+	node string
+	err  error
+}
+
+func (e *nodeRefusal) Error() string {
+	return fmt.Sprintf("server: node %s does not take the room: %v", e.node, e.err)
+}
+func (e *nodeRefusal) Unwrap() error { return e.err }
+
+// roomMove is the move of a room of this node to another one.
+type roomMove struct {
+	id, node string
+	agreed   bool       // by the other node. Guarded by rooms.mu
+	done     chan error // gets the result
+}
+
+// MoveRoom moves a room to another node of Config.Cluster, and returns when that node is to take it, which it does at once. Clients lose their
+// connections, ask again and are sent there. With a journal and Hooks.SaveSession the run continues there: clients resume their sessions, and
+// handles stay as they are. Otherwise the sessions end, and Leave is called.
+// The image must reach the other node: by RoomImages.Shared or Copies.
+//
+// After an error the room is here, except after the end of ctx, when the move continues. Its error is a *wire.Error if there is no such room,
+// or if the other node refuses: ServerFull, or Draining if it takes no rooms. Any goroutine may call MoveRoom.
+func (s *Server) MoveRoom(ctx context.Context, room, node string) error {
+	if s.rooms == nil {
+		return ErrNotRooms
+	}
+	return s.rooms.moveRoom(ctx, room, node)
+}
+
+func (m *rooms) moveRoom(ctx context.Context, name, node string) error {
+	if m.process.Cluster == nil {
+		return ErrNotClustered
+	}
+	r, mv, q, err := m.beginMove(name, node)
+	if err != nil {
+		return err
+	}
+	if err := m.askMove(ctx, node, q, agreeTimeout); err != nil {
+		m.endMove(r)
+		m.dropMove(mv, name)
+		return &nodeRefusal{node, err}
+	}
+	m.mu.Lock()
+	mv.agreed = true
+	if r.move == mv {
+		r.endRun()
+	}
+	m.mu.Unlock()
+	select {
+	case err = <-mv.done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("server: room %s is still on its way: %w", name, ctx.Err())
+	}
+}
+
+// beginMove notes the move, and returns the first question.
+func (m *rooms) beginMove(name, node string) (r *Room, mv *roomMove, q moveQuestion, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r = m.byName[name]
+	switch {
+	case r == nil:
+		return nil, nil, q, noRoom(name)
+	case !m.images.reachesOthers(m.kinds[r.kind]):
+		return nil, nil, q, errNotShared
+	case r.move != nil:
+		return nil, nil, q, errMoving
+	case r.state != roomOpen || !r.deadline.IsZero() || r.eviction != nil || r.ended.Load() != nil:
+		return nil, nil, q, errClosing
+	}
+	mv = &roomMove{id: rand.Text(), node: node, done: make(chan error, 1)}
+	r.move = mv
+	now := r.run.Load()
+	q = moveQuestion{Ask: askTake, Move: mv.id, Room: name, By: r.by, Attributes: r.asked, Sessions: int(now.loop.sessions.Load())}
+	if now.mayKeepSessions() {
+		q.Run = now.core.Config().Epoch
+	}
+	return r, mv, q, nil
+}
+
+// endMove forgets a room's move, and returns it; nil: there is none.
+func (m *rooms) endMove(r *Room) *roomMove {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	mv := r.move
+	r.move = nil
+	return mv
+}
+
+func (m *rooms) askMove(ctx context.Context, node string, q moveQuestion, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	text, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	return m.process.Cluster.AskNode(ctx, node, text)
+}
+
+// dropMove tells the other node that the room does not come. Otherwise it waits for arrivalTimeout.
+func (m *rooms) dropMove(mv *roomMove, room string) {
+	_ = m.askMove(context.Background(), mv.node, moveQuestion{Ask: askDrop, Move: mv.id, Room: room}, abandonTimeout)
+}
+
+// reachesOthers reports whether other nodes can have the images of rooms of a kind.
+func (f *imageFolder) reachesOthers(k *kind) bool {
+	return f.config.Dir != "" && !k.Unsaved && f.copies != nil
+}
+
+// saveForMove saves the world after the last tick, and its sessions if they can continue on another node.
+func (r *run) saveForMove() error {
+	missing := r.awaitDepartures()
+	switch {
+	case !r.mayKeepSessions():
+		if err := r.endAndSave(); err != nil {
+			return err
+		}
+	case r.keepSessions(endMoved):
+		r.kept = true
+	case r.loop.journal.end() == nil: // which the next run repeats here
+		r.kept = true
+		r.core.Release(math.MaxUint64)
+		return errUnsaved
+	default:
+		return r.endAndSave()
+	}
+	if missing > 0 {
+		return errUnderway
+	}
+	r.leaves = true
+	return nil
+}
+
+// finishMove hands the room over to the node to which it moves, if the run was to end for that. stays: the room's next run begins here.
+func (l *roomLife) finishMove(was *run, panicked bool) (stays bool) {
+	l.rooms.mu.Lock()
+	mv, agreed := l.room.move, l.room.move != nil && l.room.move.agreed
+	l.rooms.mu.Unlock()
+	if mv == nil {
+		return false
+	}
+	err := errNotMoved
+	if was.leaves {
+		err = l.handOver(was, mv)
+	}
+	log := was.log.With(zap.String("node", mv.node))
+	switch {
+	case err == nil:
+		log.Info("the room moves to another node")
+		l.rooms.counters.movedOut.Add(1)
+		if was.core.EndForGood() > 0 { // other rooms of this node may still ask for the sessions that have come
+			was.saveArrivals()
+		}
+	case agreed:
+		log.Warn("the room does not move to another node", zap.Error(err))
+		l.rooms.counters.unmoved.Add(1)
+		l.rooms.dropMove(mv, l.room.name)
+	}
+	if was.kept {
+		was.loop.abandonSessions()
+	}
+	l.rooms.endMove(l.room)
+	mv.done <- err
+	return err != nil && agreed && !panicked && l.room.ended.Load() == nil
+}
+
+// handOver gives the other node what the directory does not tell it, and releases the room for it.
+func (l *roomLife) handOver(was *run, mv *roomMove) error {
+	q := moveQuestion{Ask: askHand, Move: mv.id, Room: l.room.name}
+	if was.kept {
+		var err error
+		q.Run, q.Tick, q.Block = was.core.Config().Epoch, was.core.World().Tick(), was.block
+		if q.Journal, err = was.store.CopySegment(q.Run, q.Tick, maxHanded); err != nil {
+			return err
+		}
+	}
+	if err := l.rooms.askMove(context.Background(), mv.node, q, handTimeout); err != nil {
+		return err
+	}
+	was.closeStore() // the other node may be on this machine, with the same folder
+	g := l.grant
+	l.grant, l.blockUsed = nil, false
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	g.HandOver(ctx, mv.node)
+	return nil
+}
+
+// closeStore unlocks the image.
+func (r *run) closeStore() {
+	if r.store != nil {
+		_ = r.store.Close() // everything is on disk, or failed
+		r.store = nil
+	}
+}

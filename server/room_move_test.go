@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
+)
+
+// movable saves rooms in a folder of each node, and shares the images.
+func movable(t *testing.T, mode imagefile.JournalMode) func(*RoomsConfig) {
+	shared := t.TempDir()
+	return func(c *RoomsConfig) {
+		if mode != imagefile.JournalOff {
+			journaledRooms(t.TempDir(), mode)(c)
+		}
+		c.Images = RoomImages{Dir: t.TempDir(), Shared: shared, Every: time.Second, Journal: mode}
+	}
+}
+
+// resumeAt lets the client of a Welcome ask a node for its session.
+func resumeAt(h *testRooms, token string, was wire.Welcome) *roomClient {
+	return h.greet(func(m *wire.Hello) {
+		m.Room, m.Token, m.Session, m.Secret, m.Epoch, m.Structure = was.Room, []byte(token), was.Session, was.Secret, was.Epoch, was.Structure
+	})
+}
+
+// A room with a journal moves with its run: its clients resume there, are led there by the node that it has left, and handles stay. It
+// moves back as well.
+func TestRoomMovesWithItsSessions(t *testing.T) {
+	for _, mode := range []imagefile.JournalMode{imagefile.JournalEverySecond, imagefile.JournalAlways} {
+		inTwoServers(t, movable(t, mode), func(x *twoServers) {
+			t := x.t
+			from, to, there := x.a, x.b, "b:2"
+			ann := greetAs(from, "match/1", "ann")
+			for range 2 {
+				time.Sleep(1200 * time.Millisecond)
+				welcome, tick := ann.newestWelcome(), from.tick("match/1")
+				entity := from.now("match/1").core.World().Config().FirstGeneration
+				from.takeCalls()
+				require.NoError(t, from.moveRoom(context.Background(), "match/1", there))
+				time.Sleep(time.Second)
+				require.Equal(t, wire.Draining, ann.code())
+				require.Empty(t, from.names())
+				require.Empty(t, from.takeCalls(), "Leave is not called")
+				require.GreaterOrEqual(t, to.tick("match/1"), tick)
+				require.Equal(t, welcome.Epoch, to.now("match/1").core.Config().Epoch)
+				require.Equal(t, entity, to.now("match/1").core.World().Config().FirstGeneration)
+				require.Equal(t, 1, to.away("match/1"))
+
+				sent := resumeAt(from, "ann", welcome).Snapshot().Ended
+				require.Equal(t, wire.Error{Code: wire.Moved, Detail: wire.SessionThere, Address: there, Token: []byte("ann")}, sent)
+				ann = resumeAt(to, "ann", welcome)
+				require.Equal(t, welcome.Session, ann.newestWelcome().Session)
+				require.Equal(t, welcome.Epoch, ann.newestWelcome().Epoch)
+				require.Zero(t, to.away("match/1"))
+				from, to = to, from
+				there = map[string]string{"a:1": "b:2", "b:2": "a:1"}[there]
+			}
+			require.Equal(t, map[string]uint64{"out": 1, "in": 1, "stayed": 0}, x.a.clusterReport().Moves)
+		})
+	}
+}
+
+// Without a journal the sessions of a room that moves end, and its world continues there.
+func TestRoomMovesWithoutAJournal(t *testing.T) {
+	inTwoServers(t, movable(t, imagefile.JournalOff), func(x *twoServers) {
+		t := x.t
+		ann := greetAs(x.a, "match/1", "ann")
+		time.Sleep(1500 * time.Millisecond)
+		tick := x.a.tick("match/1")
+		require.NoError(t, x.a.moveRoom(context.Background(), "match/1", "b:2"))
+		time.Sleep(time.Second)
+		require.Equal(t, wire.Draining, ann.code())
+		require.Equal(t, []string{"join match/1 ann", "leave match/1 ann"}, x.a.takeCalls())
+		require.GreaterOrEqual(t, x.b.tick("match/1"), tick)
+		require.Equal(t, wire.OK, greetAs(x.b, "match/1", "ann").code())
+	})
+}
+
+// A move that the other node refuses, or does not answer, leaves the room where it is. If that happens after its last tick, its next run
+// continues with the same sessions.
+func TestRoomStays(t *testing.T) {
+	lost := errors.New("no answer")
+	for _, how := range []struct {
+		name  string
+		fails func(x *twoServers)
+		open  bool // the run continues
+	}{
+		{"it does not agree", func(x *twoServers) { x.nodeB.cutMove = failing(askTake, lost) }, true},
+		{"it agrees, and the answer is lost", func(x *twoServers) { x.nodeB.missed = failing(askTake, lost) }, true},
+		{"it is cordoned", func(x *twoServers) { x.b.router.Cordon() }, true},
+		{"it is cut off", func(x *twoServers) { x.nodeB.cutMove = failing(askHand, lost) }, false},
+		{"it is cut off a little later", func(x *twoServers) { x.nodeB.missed = failing(askHand, lost) }, false},
+		{"the image cannot be saved", func(x *twoServers) {
+			require.NoError(x.t, os.RemoveAll(x.a.config.Images.Shared))
+			require.NoError(x.t, os.WriteFile(x.a.config.Images.Shared, nil, 0o600))
+		}, false},
+	} {
+		t.Run(how.name, func(t *testing.T) {
+			inTwoServers(t, movable(t, imagefile.JournalAlways), func(x *twoServers) {
+				t := x.t
+				ann := greetAs(x.a, "match/1", "ann")
+				time.Sleep(1500 * time.Millisecond)
+				welcome, tick := ann.newestWelcome(), x.a.tick("match/1")
+				how.fails(x)
+				require.Error(t, x.a.moveRoom(context.Background(), "match/1", "b:2"))
+				time.Sleep(2 * time.Second)
+				require.Equal(t, how.open, ann.code() == wire.OK)
+				require.GreaterOrEqual(t, x.a.tick("match/1"), tick)
+				if !how.open {
+					ann = resumeAt(x.a, "ann", welcome)
+				}
+				require.Equal(t, welcome.Session, ann.newestWelcome().Session)
+				require.Equal(t, welcome.Epoch, ann.newestWelcome().Epoch)
+				require.Empty(t, x.b.names(), "it waits no longer")
+				x.nodeB.cutMove, x.nodeB.missed = nil, nil
+				x.b.router.Uncordon()
+				_ = os.Remove(x.a.config.Images.Shared) // unless it is a folder with images
+				require.NoError(t, os.MkdirAll(x.a.config.Images.Shared, 0o755))
+				require.NoError(t, x.a.moveRoom(context.Background(), "match/1", "b:2"))
+				time.Sleep(time.Second)
+				require.Equal(t, welcome.Epoch, x.b.now("match/1").core.Config().Epoch)
+			})
+		})
+	}
+}
+
+func failing(ask string, err error) func(string) error {
+	return func(q string) error {
+		if q == ask {
+			return err
+		}
+		return nil
+	}
+}
+
+// A pinned room moves to the node that waits for it, and its former one waits from then on.
+func TestPinnedRoomMoves(t *testing.T) {
+	config := movable(t, imagefile.JournalAlways)
+	inTwoServers(t, func(c *RoomsConfig) {
+		config(c)
+		c.Kinds["lobby"] = RoomKind{New: c.Kinds["match"].New, Pinned: true}
+	}, func(x *twoServers) {
+		t := x.t
+		time.Sleep(2 * time.Second)
+		greetAs(x.a, "lobby", "ann")
+		epoch := x.a.now("lobby").core.Config().Epoch
+		require.NoError(t, x.a.moveRoom(context.Background(), "lobby", "b:2"))
+		time.Sleep(3 * time.Second)
+		require.Nil(t, x.a.now("lobby"))
+		require.Equal(t, epoch, x.b.now("lobby").core.Config().Epoch)
+		require.NoError(t, x.b.moveRoom(context.Background(), "lobby", "a:1"))
+		time.Sleep(3 * time.Second)
+		require.Equal(t, epoch, x.a.now("lobby").core.Config().Epoch)
+	})
+}
+
+// Rooms that cannot move are refused before anything changes.
+func TestRoomsThatDoNotMove(t *testing.T) {
+	inTwoServers(t, asIs, func(x *twoServers) {
+		t := x.t
+		greetAs(x.a, "match/1", "ann")
+		require.ErrorIs(t, x.a.moveRoom(context.Background(), "match/1", "b:2"), errNotShared)
+	})
+	inTwoServers(t, movable(t, imagefile.JournalAlways), func(x *twoServers) {
+		t := x.t
+		ctx := context.Background()
+		require.Equal(t, wire.NoRoom, wire.CodeOf(x.a.moveRoom(ctx, "match/1", "b:2")))
+		greetAs(x.a, "match/1", "ann")
+		require.ErrorContains(t, x.a.moveRoom(ctx, "match/1", "c:3"), "no such node")
+		for _, text := range []string{"", "{}", `{"ask":"take","move":"x","room":"match/..","block":0}`, `{"ask":"hand","move":"x","room":"match/2"}`, `{"ask":"take","move":"x","room":"match/2","sessions":-1}`} {
+			require.Error(t, x.b.answerMove(ctx, []byte(text)), text)
+		}
+		require.NoError(t, x.a.drainRoom("match/1", time.Hour))
+		require.Equal(t, wire.Draining, wire.CodeOf(x.a.moveRoom(ctx, "match/1", "b:2")))
+		require.Empty(t, x.b.names())
+	})
+	h := newTestRooms(t, asIs)
+	require.ErrorIs(t, h.moveRoom(context.Background(), "match/1", "b:2"), ErrNotClustered)
+}
