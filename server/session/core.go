@@ -183,10 +183,7 @@ func NewCore(c Config) (*Core, error) {
 		core.outputGate = &outputGate{}
 	}
 	core.calls = calls{signals: c.Hooks.Signals, world: c.World, stats: &core.stats, faults: &core.faultRecord, timer: &core.timer, panicEnds: c.PanicEnds, gate: core.outputGate}
-	core.letterBox = letterBox{funcs: c.Hooks.Told, count: &letterCounts{}}
-	if c.Router != nil {
-		core.letterBox.post, core.letterBox.count = c.Router.config.Post, &c.Router.letters
-	}
+	core.letterBox.open(c)
 	if c.Admit != nil && !c.PanicEnds {
 		core.config.Admit = containAdmit(c.Admit, core.noteAdmitPanic)
 	}

@@ -151,6 +151,13 @@ type letterBox struct {
 	waiting   letterQueue
 }
 
+func (b *letterBox) open(c Config) {
+	b.funcs, b.count = c.Hooks.Told, &letterCounts{}
+	if c.Router != nil {
+		b.post, b.count = c.Router.config.Post, &c.Router.letters
+	}
+}
+
 // letterQueue is a bounded queue of letters.
 type letterQueue struct {
 	letters []Letter
@@ -267,8 +274,9 @@ func (b *letterBox) discard() {
 }
 
 // Deliver queues a letter for the next tick, or drops it. Any goroutine may call it.
-func (c *Core) Deliver(l Letter) {
-	b := &c.letterBox
+func (c *Core) Deliver(l Letter) { c.letterBox.deliver(l) }
+
+func (b *letterBox) deliver(l Letter) {
 	b.receiving.Lock()
 	defer b.receiving.Unlock()
 	if result := b.waiting.add(l); result != LetterDelivered {
