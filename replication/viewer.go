@@ -210,6 +210,29 @@ func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 	return stream, true
 }
 
+// Restart forgets all that the client was sent, for a client that has lost it: the next snapshots fill an
+// empty replica. Events that wait are dropped. Focus, filter and owned entities stay, and so do the
+// counters. Numbers continue, after one more record: the Welcome that says so.
+func (v *Viewer) Restart() {
+	r, was, numbers := v.replicator, v.interest, v.Numbers()
+	simulates := v.simulation != nil
+	*v = Viewer{
+		replicator: r,
+		members:    members{plain: v.members.plain},
+		interest:   newInterest(was.focus, r.changes.captures()),
+		knowledge:  knowledge{deathsSeen: r.deaths.count()},
+		datagrams:  newDatagrams(),
+		stats:      v.stats,
+	}
+	v.interest.viewpoint, v.interest.center, v.interest.owned, v.interest.filter = was.viewpoint, was.center, was.owned, was.filter
+	if simulates {
+		v.simulation = &simulation{restart: true}
+		v.datagrams.reserveAudits()
+	}
+	numbers.Structure++
+	v.Continue(numbers)
+}
+
 // TakeStructure returns the structure written since the newest snapshot, for messages that
 // must follow that structure. The result is valid until the next snapshot or
 // acknowledgement, and must be sent before the next snapshot.

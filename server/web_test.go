@@ -145,29 +145,35 @@ func TestWebLeave(t *testing.T) {
 }
 
 // A client that ends its request without a capsule leaves at once: it has closed the session with
-// code 0. A connection that is lost has not left.
+// code 0. A connection that is lost has not left, nor a page that said that it may return.
 func TestWebLeaveWithoutCapsule(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		leave func(h3Session) error
 		want  string
+		query string
 	}{
-		{"end of the request", func(s h3Session) error { return s.request.Close() }, "left"},
+		{"end of the request", func(s h3Session) error { return s.request.Close() }, "left", ""},
+		{"end of a page that returns", func(s h3Session) error { return s.request.Close() }, "away", "?returns=1"},
+		{"a page that returns leaves", func(s h3Session) error {
+			_, err := s.request.Write(capsule(0x2843, "\x00\x00\x00\x00"))
+			return err
+		}, "left", "?returns=1"},
 		{"reset of the request", func(s h3Session) error {
 			s.request.CancelWrite(quic.StreamErrorCode(http3.ErrCodeRequestCanceled))
 			return nil
-		}, "left"},
+		}, "left", ""},
 		{"broken capsule", func(s h3Session) error {
 			_, err := s.request.Write(capsule(0x2843, "\x00")) // WT_CLOSE_SESSION without a code
 			return err
-		}, "left"},
+		}, "left", ""},
 		{"error of the connection", func(s h3Session) error {
 			return s.conn.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeInternalError), "")
-		}, "away"},
+		}, "away", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, logs := newLoggedTestServer(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
-			s := h.h3Session()
+			s := h.h3SessionAt(webURL(h.server) + c.query)
 			h.hello(s.stream(h, uint64(s.request.StreamID())))
 			must.Get(s.request.ReceiveDatagram(h.ctx))
 			require.NoError(t, c.leave(s))
@@ -341,12 +347,14 @@ type h3Session struct {
 	request *http3.RequestStream // carries capsules
 }
 
-func (h *testServer) h3Session() h3Session {
+func (h *testServer) h3Session() h3Session { return h.h3SessionAt(webURL(h.server)) }
+
+func (h *testServer) h3SessionAt(url string) h3Session {
 	const draft = 0x2c7cf000 // SETTINGS_WT_ENABLED
 	conn := h.h3()
 	c := (&http3.Transport{EnableDatagrams: true, AdditionalSettings: map[uint64]uint64{draft: 1}}).NewClientConn(conn)
 	request := must.Get(c.OpenRequestStream(h.ctx))
-	connect := must.Get(http.NewRequestWithContext(h.ctx, http.MethodConnect, webURL(h.server), nil))
+	connect := must.Get(http.NewRequestWithContext(h.ctx, http.MethodConnect, url, nil))
 	connect.Proto = "webtransport"
 	require.NoError(h.t, request.SendRequestHeader(connect))
 	response := must.Get(request.ReadResponse())

@@ -68,6 +68,7 @@ type webLink struct {
 	*quic.Conn
 	session *webtransport.Session
 	polled  context.Context // a context that has ended
+	returns bool            // a page that ends without a close capsule has not left: a later page may resume
 	ctx     context.Context
 	end     context.CancelCauseFunc // the first cause wins
 
@@ -75,13 +76,13 @@ type webLink struct {
 	seen     uint64        // bytes that were charged to received
 }
 
-func newWebLink(conn *quic.Conn, session *webtransport.Session, polled context.Context) *webLink {
-	l := &webLink{Conn: conn, session: session, polled: polled, received: rate.NewLimiter(webBytesPerSecond, webBurst)}
+func newWebLink(conn *quic.Conn, session *webtransport.Session, polled context.Context, returns bool) *webLink {
+	l := &webLink{Conn: conn, session: session, polled: polled, returns: returns, received: rate.NewLimiter(webBytesPerSecond, webBurst)}
 	// Not a child of conn's context, whose cause may have an HTTP/3 code.
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(conn.Context()))
 	context.AfterFunc(conn.Context(), func() {
 		if session.Context().Err() == nil { // otherwise sessionEnded reports the cause
-			l.end(fromH3(context.Cause(conn.Context())))
+			l.end(l.fromH3(context.Cause(conn.Context())))
 		}
 	})
 	context.AfterFunc(session.Context(), l.sessionEnded)
@@ -100,21 +101,35 @@ func (l *webLink) sessionEnded() {
 	if app, ok := errors.AsType[*quic.ApplicationError](cause); ok && !app.Remote && app.ErrorCode == quic.ApplicationErrorCode(wire.OK) {
 		// The connection lived until here: the client has ended its request. Without a capsule, that
 		// is a close with code 0 (draft-ietf-webtrans-http3, section 6). Firefox does so when it navigates.
-		l.end(&quic.ApplicationError{Remote: true, ErrorCode: quic.ApplicationErrorCode(wire.OK)})
+		l.end(l.pageEnded(true))
 	}
-	l.end(fromH3(cause))
+	l.end(l.fromH3(cause))
 }
 
 // minH3Code is the lowest of HTTP/3's codes. The codes of package wire are below.
 const minH3Code = 0x100
 
+// returnsParameter is the query parameter of the URL of a page that resumes its session after a reload. Firefox does not send
+// what a page writes or closes while it is being left, so that a reload looks like leaving.
+const returnsParameter = "returns"
+
+var errPageEnded = errors.New("the page has ended, and another may resume the session")
+
+// pageEnded returns the cause of the end of a page that did not say why: OK, or an error if the page may return.
+func (l *webLink) pageEnded(remote bool) error {
+	if remote && l.returns {
+		return errPageEnded
+	}
+	return &quic.ApplicationError{Remote: remote, ErrorCode: quic.ApplicationErrorCode(wire.OK)}
+}
+
 // fromH3 returns cause without an HTTP/3 code. HTTP/3's code for no error becomes OK: browsers
 // close the connection of an ended page with it.
-func fromH3(cause error) error {
+func (l *webLink) fromH3(cause error) error {
 	app, ok := errors.AsType[*quic.ApplicationError](cause)
 	switch {
 	case ok && app.ErrorCode == quic.ApplicationErrorCode(http3.ErrCodeNoError):
-		return &quic.ApplicationError{Remote: app.Remote, ErrorCode: quic.ApplicationErrorCode(wire.OK)}
+		return l.pageEnded(app.Remote)
 	case ok && app.ErrorCode >= minH3Code:
 		return errors.New(app.Error())
 	}

@@ -108,6 +108,7 @@ type page struct {
 	requests atomic.Int32
 	opened   atomic.Bool                // a session was requested
 	sessions chan *webtransport.Session // receives it
+	returns  bool                       // the URL says that a later page may resume; set before the session is sent
 }
 
 // ServeHTTP implements http.Handler. It begins the connection's session, or refuses the
@@ -125,6 +126,7 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		out.WriteHeader(http.StatusBadRequest)
 		return
 	}
+	p.returns = r.URL.Query().Get(returnsParameter) == "1"
 	p.sessions <- session // has room: refuse allows one
 }
 
@@ -207,7 +209,7 @@ func (w *web) awaitStream(ctx context.Context, conn *quic.Conn, connections *syn
 		if err != nil {
 			return nil, nil, err
 		}
-		return newWebLink(conn, session, w.polled), s, nil
+		return newWebLink(conn, session, w.polled, p.returns), s, nil
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
 	}

@@ -62,6 +62,8 @@ const (
 	// 300 to 900 bytes.
 	MaxToken = 2048
 
+	// NoStructure is Hello.Structure of a client that asks to resume and has lost its replica.
+	NoStructure = 1<<32 - 1
 	// SecretBytes is the length of a resume secret: 128 random bits.
 	SecretBytes = 16
 

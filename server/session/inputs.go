@@ -24,6 +24,9 @@ func newInputs(tickHz int) inputs {
 	return inputs{waiting: make([]waitingInput, wire.InputLead(tickHz))}
 }
 
+// dropWaiting drops the inputs that were not applied.
+func (q *inputs) dropWaiting() { clear(q.waiting) }
+
 // maxLead returns the number of ticks by which an input may arrive early. Clients aim a few
 // ticks ahead; a client with earlier inputs has a wrong clock, and Stats.InputsEarly counts
 // its inputs.

@@ -126,11 +126,24 @@ func (s *Session) tickAway() {
 	}
 }
 
+// beginAgain forgets what the client was sent and asked for: it has lost its replica.
+func (s *Session) beginAgain() {
+	s.viewer.Restart()
+	now := s.viewer.Numbers()
+	s.travel.raiseFence(now.Structure)
+	s.progress = progress{newest: now.Seq, structure: now.Structure}
+	s.provisionals.continueFrom(0, 0)
+	s.inputs.dropWaiting()
+}
+
 // resumeOver continues the session over p. If the client has missed more structure than is
 // kept, it ends the session and returns false.
 func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 	resumed, from := uint8(1), h.Structure
 	switch {
+	case from == wire.NoStructure:
+		s.beginAgain()
+		resumed, from = 0, s.travel.fence
 	case from < s.travel.fence: // the client lacks the Welcome to this room or after a crash, and begins with it
 		resumed, from = 0, s.travel.fence
 	case s.secrets.precedeCrash(h.Secret):

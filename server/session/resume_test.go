@@ -441,3 +441,48 @@ func TestRejectionText(t *testing.T) {
 		require.Equal(t, want, must.Get(wire.Parse[wire.Result](c.want("an answer", wire.TypeResult))))
 	}
 }
+
+// A client that has lost its replica, such as a page that was reloaded, continues its session and receives
+// everything again.
+func TestResumeWithoutReplica(t *testing.T) {
+	d := newSavingServer(t)
+	c, w := d.enter()
+	s := c.peer.Session()
+	near, far := d.spawn(5), d.spawn(1000)
+	s.Own(far)
+	d.ticks(6)
+	c.send(wire.Command{ID: 1, Name: "name", FirstProvisional: 5, Provisionals: 2})
+	c.input(c.Ack(), wire.TickInput{Tick: uint32(d.world.Tick()) + 20, Data: []byte("of the page before")})
+	c.lose()
+
+	before := s.Traffic().Interest
+	c, next := d.resume(w, func(h *wire.Hello) { h.Structure = wire.NoStructure })
+	require.Equal(t, []any{uint8(0), w.Session, w.Epoch, uint32(1)}, []any{next.Resumed, next.Session, next.Epoch, next.Commands})
+	require.Same(t, s, c.peer.Session())
+	c.wantControl("its entity", s.Entity())
+	fence := next.Structure
+	require.Positive(t, fence)
+	d.ticks(9)
+	entered := map[bulk.Handle]bool{}
+	for _, r := range c.records() {
+		if r.Op == wire.OpEnter {
+			entered[r.Handle] = true
+		}
+	}
+	require.True(t, entered[near] && entered[far] && entered[s.Entity()], "everything enters again")
+	require.Equal(t, before, s.Traffic().Interest)
+	c.input(c.Ack(), d.nextInput("new"))
+	d.ticks(30)
+	require.Len(t, d.moved, 1, "an input of the page before is not applied")
+	c.Skip()
+	c.send(wire.Command{ID: 1, Name: "name", FirstProvisional: 0, Provisionals: 1})
+	c.wantResult("provisional handles begin again", 1, wire.OK, wire.Live)
+
+	c.lose()
+	c, again := d.resume(next, func(h *wire.Hello) { h.Structure = wire.NoStructure })
+	require.Equal(t, w.Session, again.Session)
+	require.Greater(t, again.Structure, fence)
+	c.lose()
+	_, again = d.resume(again, func(h *wire.Hello) { h.Structure = again.Structure })
+	require.EqualValues(t, 1, again.Resumed, "as any client of this session")
+}

@@ -11,6 +11,7 @@ import { guard } from './guard.ts'
 import { type Handle, none, type Verdict } from './handles.ts'
 import { Metronome } from './metronome.ts'
 import type { WorldChange } from './ranges.ts'
+import { type KeptSession, Reload } from './reload.ts'
 import type { Replica } from './replica.ts'
 import type { Schema } from './schema.ts'
 import { Session } from './session.ts'
@@ -49,6 +50,7 @@ export class Client {
   /** @internal */ readonly session: Session
   #url: string
   readonly #urls: readonly string[]
+  readonly #reload: Reload | undefined
   #link: Connection | undefined
   #dialling: AbortController | undefined // of the attempt that has no link yet
   #stateNow: State = 'connecting'
@@ -70,13 +72,14 @@ export class Client {
 
   private constructor(config: Config, tables: Tables) {
     this.#config = config
-    this.#url = config.url
+    this.#reload = config.resume === false ? undefined : new Reload(config.url, config.room ?? '')
+    const kept = this.#reload?.take()
+    this.#url = kept?.url ?? config.url
     // In an order of this client's own: the clients of a failed node spread over the others.
     this.#urls = [config.url, ...[...(config.urls ?? [])].sort(() => Math.random() - 0.5)]
-    this.session = new Session(
-      { ...config, tables },
-      { welcomed: (kind, change) => this.#handleWelcome(kind, change), freshToken: config.freshToken !== undefined },
-    )
+    const welcomed = (kind: WelcomeKind, change: WorldChange): void => this.#handleWelcome(kind, change)
+    this.session = new Session({ ...config, tables }, { welcomed, freshToken: config.freshToken !== undefined, kept })
+    this.#reload?.watch(() => this.#leavePage())
     this.#metronome = new Metronome(() => this.#updateIdle())
   }
 
@@ -120,7 +123,7 @@ export class Client {
     const { dial, certificateHashes, fallback } = this.#config
     if (dial) return dial(this.#url, now, signal)
     const hashes = typeof certificateHashes === 'function' ? await certificateHashes() : (certificateHashes ?? [])
-    return dialServer(this.#url, hashes, fallback !== false, now, signal)
+    return dialServer(this.#reload?.announce(this.#url) ?? this.#url, hashes, fallback !== false, now, signal)
   }
 
   #attach(link: Connection): void {
@@ -274,9 +277,10 @@ export class Client {
     const elsewhere = e?.retry ?? true
     // After a server that ends, another process may continue the world.
     const ended = code === Code.draining || code === Code.timeout || at < 0
+    const asksAgain = e !== undefined && this.session.asksAgain(e)
     const tries = this.#joining
-      ? elsewhere && this.#attempts < servers - 1 + (ended && giveUp ? maxJoinsAgain : 0)
-      : giveUp > 0 && (elsewhere || (e && this.session.asksAgain(e))) && t - this.#began <= giveUp
+      ? asksAgain || (elsewhere && this.#attempts < servers - 1 + (ended && giveUp ? maxJoinsAgain : 0))
+      : giveUp > 0 && (elsewhere || asksAgain) && t - this.#began <= giveUp
     if (!tries) {
       this.#endWith(why)
       return
@@ -316,8 +320,8 @@ export class Client {
     const url = new URL(this.#url)
     url.host = to.address
     this.#url = url.href
-    const resumes =
-      this.#stateNow === 'reconnecting' && (to.detail === 'the session may be there' || this.#urls.includes(this.#url))
+    const isOwn = to.detail === 'the session may be there' || this.#urls.includes(this.#url)
+    const resumes = this.#stateNow !== 'joined' && isOwn
     this.#leaveConnection(to)
     if (this.#hasEnded) return
     if (!resumes) this.session.forgetServer()
@@ -338,10 +342,7 @@ export class Client {
       token ??= await this.#config.freshToken?.()
       if (signal.aborted) return
       if (!this.#joining || this.#urls.length > 1)
-        this.#timer = setTimeout(
-          () => this.#handleLoss(new WireError(Code.timeout, 'no answer from the server')),
-          patience,
-        )
+        this.#timer = setTimeout(() => this.#handleLoss(new WireError(Code.timeout, 'no answer')), patience)
       link = await this.#dial(signal)
     } catch (e) {
       if (!signal.aborted) this.#handleLoss(e)
@@ -360,7 +361,17 @@ export class Client {
     this.#tryUpdate()
   }
 
+  /** Returns the session for the next page, and breaks the connection so that the server waits for it. */
+  #leavePage(): KeptSession | undefined {
+    const kept = this.session.keep(this.#url)
+    if (kept) this.#link?.close(Code.timeout) // ok would end the session
+    return kept
+  }
+
   #endWith(why: unknown): void {
+    const unanswered = this.#joining && this.session.keep(this.#url)
+    if (unanswered && (!(why instanceof WireError) || why.retry)) this.#reload?.put(unanswered) // for another connect
+    this.#reload?.stop()
     this.#error = why
     this.#stateNow = 'ended'
     this.#metronome.stop()

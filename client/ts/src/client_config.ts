@@ -16,8 +16,8 @@ export interface StateChange {
   readonly resumed: boolean
   /**
    * Whether the client reconnected to its session, and the server does not know what the client has in
-   * view: it has come back after a crash. The player and its entities are as before; for the client's
-   * entities and handles a new session has begun.
+   * view: it has come back after a crash, or this page was reloaded. The player and its entities are as before;
+   * for the client's entities and handles a new session has begun.
    */
   readonly restored: boolean
   /**
@@ -55,6 +55,12 @@ export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
   readonly freshToken?: () => Promise<Uint8Array | string>
   /** How long the client tries to reconnect, in ms: by default a minute; 0: it does not. */
   readonly giveUp?: number
+  /**
+   * Whether a reload of the page resumes the session (StateChange.restored): by default true. sessionStorage keeps the
+   * session's secret meanwhile. A server cannot tell a reload from the end of a page, so it keeps the player of a closed
+   * page for its grace period.
+   */
+  readonly resume?: boolean
   /** Whether to try WebSocket where UDP is blocked: by default true. With certificateHashes only where there is no WebTransport. */
   readonly fallback?: boolean
   /** Makes connect reject with the signal's reason. Later it does nothing: then call close. */

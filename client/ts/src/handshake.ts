@@ -5,13 +5,14 @@ import { Layout } from './entity.ts'
 import * as limit from './limits.ts'
 import { encodeHello, type Welcome } from './messages.ts'
 import { PastRanges, type WorldChange } from './ranges.ts'
+import type { KeptSession } from './reload.ts'
 import type { Message } from './schema.ts'
 import { parseSchema } from './schema_parser.ts'
 import { type SessionConfig, tokenBytes } from './session_config.ts'
 import type { Struct } from './values.ts'
 import { compareVersions } from './version.ts'
 
-const noBytes = new Uint8Array(0)
+export const noBytes = new Uint8Array(0)
 
 /** The fields of a Welcome that stay the same if the session resumes or moves. */
 const resumedAlike = [
@@ -85,22 +86,48 @@ export class Handshake {
   #room: string
   #asks: Asking = 'byRoom'
   readonly #ranges = new PastRanges()
+  #kept: KeptSession | undefined // until the first Welcome
+  readonly #canSimulate: boolean
 
   // Of this connection's Hello.
   #named = 0n // schema; 0 asks for the text
   #simulates = false
   #resumes = false
 
-  constructor(config: SessionConfig) {
+  constructor(config: SessionConfig, kept?: KeptSession) {
+    // A session resumes with the abilities with which it began.
+    if (!kept?.simulates || config.simulation) this.#kept = kept
+    this.#canSimulate = config.simulation !== undefined && this.#kept?.simulates !== false
     this.#config = config
     this.#epoch = config.epoch ?? 0n
     this.#token = tokenBytes(config.token)
-    this.#room = config.room ?? ''
+    this.#room = this.#kept?.room ?? config.room ?? ''
     this.layout = config.schema && new Layout(config.schema.schema)
   }
 
-  /** Returns the Hello of a connection. */
-  hello(resumption: Resumption | undefined, simulates: boolean): Uint8Array {
+  /** The session of the newest Welcome, or else the one that the page before a reload had. */
+  sessionOf(was: Welcome | undefined): Welcome | KeptSession | undefined {
+    return was ?? this.#kept
+  }
+
+  /** Returns the session to resume. The client has applied records up to structure; undefined: it has no replica. */
+  resumption(was: Welcome | undefined, structure: number | undefined): Resumption | undefined {
+    if (this.#kept) return { ...this.#kept, structure: limit.noStructure }
+    if (!was || structure === undefined || was.secret.length === 0) return undefined
+    const { session, epoch, secret } = was
+    return { session, epoch, secret, structure }
+  }
+
+  /** Returns the session r, at its server's url, for the next page. */
+  keep(url: string, r: Resumption | undefined): KeptSession | undefined {
+    if (this.#kept || !r) return this.#kept
+    const { session, epoch, secret } = r
+    return { url, session, epoch, secret, room: this.#room, simulates: this.#simulates }
+  }
+
+  /** Returns the Hello of a connection. It says that the client can simulate if it may, and if the session began so. */
+  hello(resumption: Resumption | undefined, maySimulate: boolean): Uint8Array {
+    const simulates = maySimulate && this.#canSimulate
     const { tables, name = '', version = '', minServer = '' } = this.#config
     this.#named = this.layout?.schema.hash ?? 0n
     this.#resumes = resumption !== undefined
@@ -190,6 +217,7 @@ export class Handshake {
     this.layout = layout
     this.#nameRoom(m.room)
     this.#epoch = 0n
+    this.#kept = undefined
     return this.#ranges.enterWorld(m)
   }
 
@@ -197,12 +225,14 @@ export class Handshake {
   forgetWorld(): Layout {
     this.layout ??= new Layout(parseSchema('worldd schema 2\ninput raw\n'))
     this.#epoch = 0n
+    this.#kept = undefined
     return this.layout
   }
 
   /** Makes the next Hello ask for the room of the config: another server may lack the present one. */
   forgetServer(): void {
     this.#nameRoom(this.#config.room ?? '')
+    this.#kept = undefined
   }
 
   #nameRoom(room: string, asks: Asking = 'byRoom'): void {

@@ -33,6 +33,7 @@ export const maxProvisionals = 16
 export const maxView = 65_535 // ticks
 export const maxUnanswered = 256
 export const maxInputs = 15
+export const noStructure = 2 ** 32 - 1 // of a client without replica that resumes
 export const maxInputBytes = 64
 export const maxNesting = 16
 export const maxTextFields = maxComponents * maxFields

@@ -8,12 +8,13 @@ import type { Layout, Moment } from './entity.ts'
 import { Events } from './events.ts'
 import { guard } from './guard.ts'
 import { type Handle, none, type Verdict } from './handles.ts'
-import { checkMove, checkResumed, Handshake, noWorld, type Resumption, type World } from './handshake.ts'
+import { checkMove, checkResumed, Handshake, noBytes, noWorld, type Resumption, type World } from './handshake.ts'
 import * as limit from './limits.ts'
 import * as messages from './messages.ts'
 import { ReplicaStats } from './observer.ts'
 import type { Predictor } from './predictor.ts'
 import { Provisionals } from './provisionals.ts'
+import type { KeptSession } from './reload.ts'
 import { type Outcome, Replica } from './replica.ts'
 import { ResyncPolicy } from './resync.ts'
 import type { CommandKind, Message, Schema } from './schema.ts'
@@ -24,8 +25,6 @@ import { checkBodies } from './simulation.ts'
 import { type Rendered, Timing } from './timing.ts'
 import type { Payload, Struct } from './values.ts'
 
-const noBytes = new Uint8Array(0)
-
 /** A session over any connection: bytes and times go in, bytes come out. Times are in ms since any fixed origin. */
 export class Session {
   readonly events: Events
@@ -33,7 +32,6 @@ export class Session {
   #replica: Replica | undefined
   #controlled: Handle = none
   #prediction: Predictor | undefined
-
   readonly #config: SessionConfig
   readonly #hooks: SessionHooks
   readonly #handshake: Handshake
@@ -50,7 +48,7 @@ export class Session {
     checkConfig(config)
     this.#config = config
     this.#hooks = hooks
-    this.#handshake = new Handshake(config)
+    this.#handshake = new Handshake(config, hooks.kept)
     this.#commands = new Commands(this.#provisionals, config.result)
     this.events = config.events ?? new Events()
   }
@@ -62,16 +60,17 @@ export class Session {
   #useConnection(): void {
     if (this.#stream.state !== 'unused') return
     this.#stream.enter('connecting')
-    const simulates = this.#config.simulation !== undefined && !this.#resync.gaveUp
-    this.#stream.send(messages.Type.hello, this.#handshake.hello(this.#resumption(), simulates))
+    this.#stream.send(messages.Type.hello, this.#handshake.hello(this.#resumption(), !this.#resync.gaveUp))
   }
 
   /** Returns the session that the next Hello asks to resume. */
   #resumption(): Resumption | undefined {
-    const { welcome, replica } = this
-    if (!welcome || !replica || welcome.secret.length === 0 || this.divergent) return undefined
-    const { session, epoch, secret } = welcome
-    return { session, epoch, secret, structure: replica.structure }
+    return this.divergent ? undefined : this.#handshake.resumption(this.#welcome, this.#replica?.structure)
+  }
+
+  /** Returns the session for the next page, which resumes it at its server's url. */
+  keep(url: string): KeptSession | undefined {
+    return this.#handshake.keep(url, this.#resumption())
   }
 
   /** Returns the bytes to write to the stream. */
@@ -226,13 +225,14 @@ export class Session {
     if (m.resumed) checkResumed(was, m)
     const moves = this.#stream.isJoined
     const own = this.replica?.structure ?? 0
+    const asked = this.#handshake.sessionOf(was)
     // The session may also have moved while the connection was broken, even there and back, or a crash has
-    // cost the server what it knew of this client.
-    const moved = moves || (!m.resumed && this.#handshake.resumes && m.session === was?.session && m.structure > own)
+    // cost the server what it knew of this client, or a reload the page.
+    const moved = moves || (!m.resumed && this.#handshake.resumes && m.session === asked?.session && m.structure > own)
     const want = moves ? own + 1 : moved ? m.structure : m.resumed ? own : 0
     if (m.structure !== want) fail(`a Welcome of structure record ${m.structure}, want ${want}`)
     const before = this.replica
-    const sameRun = was?.epoch === m.epoch
+    const sameRun = asked?.epoch === m.epoch
     this.#stream.enter('welcomed') // the server would attribute what callbacks send to the old room
     if (was && !sameRun) this.#forgetWorld()
     const change = this.#handshake.adoptWelcome(layout, m)
@@ -260,7 +260,7 @@ export class Session {
     if (this.#stream.state !== 'welcomed') return
     if (moves) this.#stream.send(messages.Type.arrived, noBytes)
     this.#stream.enter('joined')
-    const kind = m.resumed ? 'resumes' : moved ? (sameRun ? 'restored' : 'moves') : 'begins'
+    const kind = m.resumed ? 'resumes' : moved ? (sameRun || !was ? 'restored' : 'moves') : 'begins'
     guard(() => this.#hooks.welcomed?.(kind, change))
     if (moves) this.replica?.applyDue()
   }

@@ -8,6 +8,7 @@ import * as limit from './limits.ts'
 import type { Limits } from './memory.ts'
 import type { Observer } from './observer.ts'
 import type { WorldChange } from './ranges.ts'
+import type { KeptSession } from './reload.ts'
 import type { Simulation } from './simulation.ts'
 import type { Tables } from './tables.ts'
 import { isVersion } from './version.ts'
@@ -49,7 +50,7 @@ export interface SessionConfig {
   readonly result?: (r: Result) => void
 }
 
-/** The effect of a Welcome on a session. Restored: it continues in the same run with an empty view, after a crash or after moves that ended in the same room. */
+/** The effect of a Welcome on a session. Restored: it continues with an empty view, after a crash, a reload of the page, or moves that ended in the same room. */
 export type WelcomeKind = 'begins' | 'resumes' | 'moves' | 'restored'
 
 /** The functions and facts that a client adds to its session. */
@@ -58,6 +59,8 @@ export interface SessionHooks {
   readonly welcomed?: (kind: WelcomeKind, change: WorldChange) => void
   /** Whether the next Hello may begin a session though its token is used. */
   readonly freshToken?: boolean
+  /** The session that the page before a reload had. */
+  readonly kept?: KeptSession | undefined
 }
 
 const defaultMaxEntities = 65_536

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import type { StateChange } from '../src/client.ts'
+import type { StateChange } from '../src/client_config.ts'
 import { Code, WireError } from '../src/codes.ts'
 import { type Handle, indexOf, newHandle } from '../src/handles.ts'
 import { Type } from '../src/messages.ts'
