@@ -186,6 +186,9 @@ func TestReconnectTriesAddresses(t *testing.T) {
 	require.Equal(t, []string{"c:1"}, f.until(c, client.Joined))
 	require.False(t, secret(), "a server elsewhere")
 
+	f.end(&wire.Error{Code: wire.Moved})
+	require.Equal(t, []string{"c:1"}, f.until(c, client.Joined), "asked again: the close has overtaken the message with the address")
+
 	f.now += 2 * time.Second // redirections in a row are bounded
 	f.ends["c:1"] = movedTo("d:1")
 	f.end(&wire.Error{Code: wire.Timeout})

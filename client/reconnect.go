@@ -154,9 +154,17 @@ func (a *attempt) openLink(ctx context.Context, config Config, dial dialer) (Con
 	return dial(ctx)
 }
 
+// errMoveLost replaces a close with the code Moved that has arrived before its message: only the message has the address. The server is asked again.
+var errMoveLost = &wire.Error{Code: wire.Timeout, Detail: "the connection was closed before the address of another server had arrived"}
+
 // handleLoss handles the loss of a connection: it begins an attempt to replace it, or ends the
 // client and returns the error.
 func (c *Client) handleLoss(why error) error {
+	var e *wire.Error
+	if errors.As(why, &e) && e.Code == wire.Moved && e.Address == "" {
+		e = errMoveLost
+		why = e
+	}
 	now, o := c.now(), &c.outage
 	rounds := o.attempts / len(c.addresses.all)
 	retries := c.config.GiveUp >= 0 && (mayRetry(why) || c.session.greeting.asksAgain(why, c.config.Room))
@@ -170,8 +178,7 @@ func (c *Client) handleLoss(why error) error {
 			o.moves = 0
 		}
 	}
-	var e *wire.Error
-	if errors.As(why, &e) && e.Code == wire.Moved {
+	if e != nil && e.Code == wire.Moved {
 		return c.followMove(e)
 	}
 	switch {

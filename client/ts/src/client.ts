@@ -257,7 +257,10 @@ export class Client {
     if (f) guard(() => f({ state, resumed: false, restored: false, moved: false, newWorld: false, ...change }))
   }
 
-  #handleLoss(why: unknown): void {
+  #handleLoss(cause: unknown): void {
+    const overtaken = cause instanceof WireError && cause.code === Code.moved && cause.address === ''
+    // Only the message has the address, and the close has arrived before it: ask again.
+    const why = overtaken ? new WireError(Code.timeout, 'closed before the address of another server arrived') : cause
     const t = now()
     const giveUp = this.#config.giveUp ?? defaultGiveUp
     const servers = this.#urls.length

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { Client } from '../src/client.ts'
+import { Code, WireError } from '../src/codes.ts'
 import { Type } from '../src/messages.ts'
 import * as server from './server.ts'
 import { Stage } from './stage.ts'
@@ -69,22 +70,29 @@ test('a lost session is looked for at its server, and then at each address, whic
   assert.deepEqual([s.urls[4], s.link.hello().session], [c, 0n], 'a server elsewhere')
   s.link.deliver(server.welcome({ text: '' }))
 
-  s.link.break(new Error('gone'))
+  s.link.break(new WireError(Code.moved))
   s.client.update()
   await dials(s, 6)
   await s.dialled(5)
-  s.link.deliver(server.end(Type.refused, 23, 'd.example:7777', undefined, 'the session may be there'))
+  assert.equal(s.urls[5], c, 'asked again: the close has overtaken the message with the address')
+  s.link.deliver(server.welcome({ resumed: true, text: '' }))
+
+  s.link.break(new Error('gone'))
+  s.client.update()
   await dials(s, 7)
   await s.dialled(6)
-  assert.deepEqual([s.urls[6], s.link.hello().session], ['https://d.example:7777/worldd', 1n], 'its room is there')
+  s.link.deliver(server.end(Type.refused, 23, 'd.example:7777', undefined, 'the session may be there'))
+  await dials(s, 8)
+  await s.dialled(7)
+  assert.deepEqual([s.urls[7], s.link.hello().session], ['https://d.example:7777/worldd', 1n], 'its room is there')
   s.link.deliver(server.welcome({ resumed: true, text: '' }))
 
   s.dead.add('https://d.example:7777/worldd')
   s.link.break(new Error('gone'))
   s.client.update()
-  await dials(s, 9)
-  await s.dialled(7)
-  assert.deepEqual(s.urls.slice(7), ['https://d.example:7777/worldd', a], 'back to its addresses')
+  await dials(s, 10)
+  await s.dialled(8)
+  assert.deepEqual(s.urls.slice(8), ['https://d.example:7777/worldd', a], 'back to its addresses')
   assert.deepEqual([...s.link.hello().token], [5], 'with its own token again')
   s.client.close()
 })
