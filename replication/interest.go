@@ -46,6 +46,13 @@ func newInterest(focus bulk.Handle, captures uint64) interest {
 	return interest{focus: focus, lastCapture: captures, fullQuery: true}
 }
 
+// restarted returns the set of a client that has lost its replica: empty, with the same focus, viewpoint, owned entities and filter.
+func (in *interest) restarted(capture uint64) interest {
+	next := newInterest(in.focus, capture)
+	next.viewpoint, next.center, next.owned, next.filter = in.viewpoint, in.center, in.owned, in.filter
+	return next
+}
+
 // setFocus sets the predicted entity. Without a viewpoint it is also the view entity.
 func (in *interest) setFocus(h bulk.Handle) { in.focus, in.fullQuery = h, true }
 

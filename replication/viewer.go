@@ -214,17 +214,16 @@ func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 // empty replica. Events that wait are dropped. Focus, filter and owned entities stay, and so do the
 // counters. Numbers continue, after one more record: the Welcome that says so.
 func (v *Viewer) Restart() {
-	r, was, numbers := v.replicator, v.interest, v.Numbers()
+	r, numbers := v.replicator, v.Numbers()
 	simulates := v.simulation != nil
 	*v = Viewer{
 		replicator: r,
 		members:    members{plain: v.members.plain},
-		interest:   newInterest(was.focus, r.changes.captures()),
+		interest:   v.interest.restarted(r.changes.captures()),
 		knowledge:  knowledge{deathsSeen: r.deaths.count()},
 		datagrams:  newDatagrams(),
 		stats:      v.stats,
 	}
-	v.interest.viewpoint, v.interest.center, v.interest.owned, v.interest.filter = was.viewpoint, was.center, was.owned, was.filter
 	if simulates {
 		v.simulation = &simulation{restart: true}
 		v.datagrams.reserveAudits()

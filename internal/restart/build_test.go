@@ -33,6 +33,7 @@ var games = map[string]game{
 		{"main.go", "type Purse struct{ Coins uint16 }", "type Purse struct { Gems uint8 `net:\"owner\"`; Coins uint16 }"},
 		{"main.go", "X, Z float32 `net:\"range=-1..1,step=1/127\"`", "Jump bool\n X, Z float32 `net:\"range=-2..2,step=1/255\"`"},
 	}},
+	"neighbours": {"server/host/examples/neighbours", "newRoom", nil},
 }
 
 // game is a program of a game.

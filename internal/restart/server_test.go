@@ -57,6 +57,15 @@ var servers = []server{
 		older: []string{"--image-generation=arena=1", "--image-generation=lobby=1", "--image-generation=arena/7=1"}, unsure: []string{"--image-generation=1"},
 		inUse: "in use by another server", others: `identity\.pem|rooms/ended\.arrivals`,
 	},
+	{
+		program: "neighbours", args: []string{"--image=rooms", "--journal=everysec", "--record=recordings", "--record-rooms=2", "--image-rooms=2"},
+		worlds: []savedWorld{
+			{room: "west", image: "rooms/west.image", recording: "recordings/west.recording"},
+			{room: "east", image: "rooms/east.image", recording: "recordings/east.recording"},
+		},
+		older: []string{"--image-generation=west=1", "--image-generation=east=1"}, unsure: []string{"--image-generation=1"},
+		inUse: "in use by another server",
+	},
 }
 
 // server is a row of the table.
