@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,9 +69,10 @@ func serve(t *testing.T, flags ...string) liveOptions {
 		_ = command.Process.Signal(os.Interrupt)
 		_ = command.Wait()
 	})
+	defer time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() }).Stop() // so that a line that does not come ends the test
 	var o liveOptions
 	first := regexp.MustCompile(`on (\S+), fingerprint ([0-9a-f]{64})`)
-	line := regexp.MustCompile(`UDP port (\d+), path (\S+), certificate ([0-9a-f]{64})`)
+	line := regexp.MustCompile(`port (\d+), path (\S+), certificate ([0-9a-f]{64})`)
 	for lines := bufio.NewScanner(printed); lines.Scan(); {
 		if m := first.FindStringSubmatch(lines.Text()); m != nil {
 			o.address, o.fingerprint = m[1], m[2]
