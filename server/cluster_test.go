@@ -40,6 +40,20 @@ func newDirectory() *sharedDirectory {
 	return &sharedDirectory{grants: map[string]*testGrant{}, stored: map[string]int{}, heirs: map[string]*testNode{}, images: map[string]*RoomImage{}, next: 100}
 }
 
+// imageOf returns the newest image of a room.
+func (d *sharedDirectory) imageOf(room string) *RoomImage {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.images[room]
+}
+
+// setImage makes an image the newest of a room.
+func (d *sharedDirectory) setImage(room string, image *RoomImage) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.images[room] = image
+}
+
 func (d *sharedDirectory) note(format string, args ...any) {
 	d.events = append(d.events, fmt.Sprintf(format, args...))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -153,6 +154,7 @@ func TestCrossingsThatFail(t *testing.T) {
 				require.Equal(t, c.want, x.a.takeCalls())
 				require.Equal(t, wire.OK, client.code())
 				require.Equal(t, 1, x.sessions())
+				synctest.Wait()
 				x.nodeB.cut, x.nodeB.lost = nil, nil
 				require.Empty(t, x.b.issuedAndFilled(), "the pass is dropped")
 				require.Empty(t, x.b.takeCalls())

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -181,6 +182,7 @@ func TestMessagesBetweenNodesArriveAtMostOnce(t *testing.T) {
 		say := func(m string) {
 			x.a.tell("match/1", "match/3", m)
 			time.Sleep(time.Second)
+			synctest.Wait()
 		}
 		var requests [][]byte
 		carried := func(f func(to *testNode, b []byte) error) func(*testNode, []byte) error {
@@ -219,6 +221,7 @@ func TestMessagesBetweenNodesArriveAtMostOnce(t *testing.T) {
 			x.a.letters.post(session.Letter{From: "match/1", To: "match/3", Name: "saying", Body: []byte(`"waits"`)})
 		}
 		time.Sleep(batchTimeout + time.Second)
+		synctest.Wait()
 		require.Empty(t, x.a.letters.queues)
 		counts := x.a.letterCounts()
 		require.Equal(t, maxQueued+3, counts["full"]+counts["unsent"]-2)

@@ -220,10 +220,12 @@ func (r *run) serveUntil(ctx context.Context, ending func() runEnd) error {
 	return errors.Join(err, r.endAndSave())
 }
 
-// mayKeepSessions reports whether the run has what its sessions need to outlast the server. One that no session has
-// entered ends without a trace.
-func (r *run) mayKeepSessions() bool {
-	return r.loop.journal != nil && r.core.Config().Hooks.SaveSession != nil && !r.loop.saver.nobodyEntered()
+// mayKeepSessions reports whether the sessions of the run can outlast the server. A run that no session has entered ends without a trace.
+func (r *run) mayKeepSessions() bool { return r.canKeepSessions() && !r.loop.saver.nobodyEntered() }
+
+// canKeepSessions reports whether the run has what that needs. Any goroutine may call it.
+func (r *run) canKeepSessions() bool {
+	return r.loop.journal != nil && r.core.Config().Hooks.SaveSession != nil
 }
 
 // keepSessions saves the world and its sessions after the last tick, and says goodbye to their clients. It reports

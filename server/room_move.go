@@ -146,7 +146,7 @@ func (m *rooms) beginMove(name, node string) (r *Room, mv *roomMove, q moveQuest
 	r.move = mv
 	now := r.run.Load()
 	q = moveQuestion{Ask: askTake, Move: mv.id, Room: name, By: r.by, Attributes: r.asked, Sessions: int(now.loop.sessions.Load())}
-	if now.mayKeepSessions() {
+	if now.canKeepSessions() {
 		q.Run = now.core.Config().Epoch
 	}
 	return r, mv, q, nil

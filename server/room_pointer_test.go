@@ -60,7 +60,7 @@ func TestRoomBeginsWithItsNewestImage(t *testing.T) {
 			require.InDelta(t, last, first, 10, node)
 			last = end
 		})
-		newest := d.images["match/a"]
+		newest := d.imageOf("match/a")
 		require.Equal(t, []string{newest.Name()}, imagesOfMatch(t, shared))
 		require.Equal(t, []string{node}, newest.Nodes)
 		note := must.Get(imagefile.ReadConfirmed(filepath.Join(dirs[node], "match", "a.image")))
@@ -87,13 +87,13 @@ func TestImageElsewhere(t *testing.T) {
 		require.Contains(t, logged[0].ContextMap()["error"], "start one of the nodes that have it (a:1)")
 
 		time.Sleep(2 * brokenFor)
-		begun := *d.images["match/a"]
+		begun := *d.imageOf("match/a")
 		begun.Any = true
-		d.images["match/a"] = &begun
+		d.setImage("match/a", &begun)
 		first, _ := playMatch(h, 2*time.Second)
 		require.Less(t, first, uint64(50), "a new world")
 	})
-	require.Equal(t, []string{"b:2"}, d.images["match/a"].Nodes)
+	require.Equal(t, []string{"b:2"}, d.imageOf("match/a").Nodes)
 }
 
 // A node that has lost a room while it saved it leaves the newest image, and its own older one, as they are.
@@ -107,12 +107,12 @@ func TestLateSaveIsNotTheNewest(t *testing.T) {
 			n.mu.Lock()
 			d.grants["match/a"] = &testGrant{node: &testNode{sharedDirectory: d, address: "b:2"}, room: "match/a"}
 			theirs := &RoomImage{Epoch: 99, Tick: 1, Sum: "theirs", Nodes: []string{"b:2"}}
-			d.images["match/a"] = theirs
+			d.setImage("match/a", theirs)
 			n.mu.Unlock()
 			before := savedTick(t, filepath.Join(own, "match", "a.image"))
 			require.ErrorIs(t, now.loop.saver.saveNow(), ErrNotOwner)
 			require.Equal(t, before, savedTick(t, filepath.Join(own, "match", "a.image")))
-			require.Equal(t, theirs, d.images["match/a"])
+			require.Equal(t, theirs, d.imageOf("match/a"))
 			require.EqualValues(t, 1, h.clusterReport().LateSaves)
 			g.runs.Store(false)
 			close(g.lost)
@@ -126,17 +126,17 @@ func TestSharedFolderIsGone(t *testing.T) {
 	d, own, shared := newDirectory(), t.TempDir(), t.TempDir()
 	onNode(t, d, "a:1", ownImages(own, shared), func(h *testRooms, _ *testNode) {
 		playMatch(h, 2500*time.Millisecond)
-		newest := d.images["match/a"]
+		newest := d.imageOf("match/a")
 		require.NoError(t, os.RemoveAll(shared))
 		require.NoError(t, os.WriteFile(shared, nil, 0o600))
 		time.Sleep(3 * time.Second)
-		require.Equal(t, newest, d.images["match/a"])
+		require.Equal(t, newest, d.imageOf("match/a"))
 		require.NotZero(t, h.now("match/a").loop.saver.report().Failed)
 		require.Empty(t, must.Get(filepath.Glob(filepath.Join(own, "match", "*.pending-*"))))
 		require.NoError(t, os.Remove(shared))
 		require.NoError(t, os.Mkdir(shared, 0o700))
 		time.Sleep(2 * time.Second)
-		require.NotEqual(t, newest, d.images["match/a"])
+		require.NotEqual(t, newest, d.imageOf("match/a"))
 	})
 }
 
@@ -150,7 +150,7 @@ func TestEndedRoomHasNoImage(t *testing.T) {
 		require.NoError(t, h.existingRoom("match/a").End("blue wins"))
 		time.Sleep(time.Second)
 	})
-	require.Nil(t, d.images["match/a"])
+	require.Nil(t, d.imageOf("match/a"))
 	require.Empty(t, imagesOfMatch(t, shared))
 	onNode(t, d, "a:1", ownImages(dirs["a:1"], shared), func(h *testRooms, _ *testNode) {
 		first, _ := playMatch(h, time.Second)
@@ -173,18 +173,18 @@ func TestOldImageIsRemovedFromTheCluster(t *testing.T) {
 	for _, node := range []string{"a:1", "b:2"} {
 		onNode(t, d, node, ownImages(dirs[node], shared), func(h *testRooms, _ *testNode) { playMatch(h, 2*time.Second) })
 	}
-	newest := d.images["match/a"]
+	newest := d.imageOf("match/a")
 	onNode(t, d, "a:1", ownImages(dirs["a:1"], shared), func(h *testRooms, _ *testNode) {
 		require.True(t, prune(h))
-		require.Equal(t, newest, d.images["match/a"])
+		require.Equal(t, newest, d.imageOf("match/a"))
 	})
 	onNode(t, d, "b:2", ownImages(dirs["b:2"], shared), func(h *testRooms, n *testNode) {
 		d.grants["match/a"] = &testGrant{node: &testNode{sharedDirectory: d, address: "a:1"}, room: "match/a"}
 		require.False(t, prune(h))
-		require.Equal(t, newest, d.images["match/a"])
+		require.Equal(t, newest, d.imageOf("match/a"))
 		delete(d.grants, "match/a")
 		require.True(t, prune(h))
-		require.Nil(t, d.images["match/a"])
+		require.Nil(t, d.imageOf("match/a"))
 		require.Empty(t, imagesOfMatch(t, shared))
 		require.Empty(t, d.grants)
 	})
