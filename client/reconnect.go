@@ -154,7 +154,7 @@ func (a *attempt) openLink(ctx context.Context, config Config, dial dialer) (Con
 	return dial(ctx)
 }
 
-// errMoveLost replaces a close with the code Moved that has arrived before its message: only the message has the address. The server is asked again.
+// errMoveLost replaces a close with the code Moved that has overtaken its message, which alone has the address. The client asks the server again.
 var errMoveLost = &wire.Error{Code: wire.Timeout, Detail: "the connection was closed before the address of another server had arrived"}
 
 // handleLoss handles the loss of a connection: it begins an attempt to replace it, or ends the

@@ -44,8 +44,10 @@ type Cluster interface {
 	// Changed returns a channel that is closed when FindRoom or FindImage may give another answer for a room than at the call, but for
 	// other nodes that fall silent. It asks the directory for nothing.
 	Changed(room string) <-chan struct{}
-	// HostOf returns the name of the other node that runs a room, or "", and Living the names of all other living nodes. Both answer from memory.
+	// HostOf returns the name of the other node that runs a room, or of the node that has its newest image while nobody runs it; else "". It
+	// answers from memory.
 	HostOf(room string) (node string)
+	// Living returns the names of all other living nodes, from memory.
 	Living() (nodes []string)
 	// Send sends messages between rooms to another node, and returns once its function has them, or an error if that is not certain. It sends them once.
 	Send(ctx context.Context, node string, messages []byte) error
@@ -110,8 +112,8 @@ type RoomGrant interface {
 	SetImage(ctx context.Context, image *RoomImage) error
 	// Release lets other nodes take the room. stored: this node's disk holds a run that may continue in the block.
 	Release(ctx context.Context, stored bool)
-	// HandOver is Release for another node, by its name: TakeRoom gives that one the same block if it asks for it, and for a short time
-	// no other node the room. FindRoom returns that node's address.
+	// HandOver releases the room for the node of that name. TakeRoom gives that node the same block if it asks for the block. For a short
+	// time no other node gets the room, and FindRoom returns the address of that node.
 	HandOver(ctx context.Context, node string)
 }
 

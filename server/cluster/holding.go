@@ -82,8 +82,8 @@ func (h *Holding) Release(ctx context.Context, keepsBlock bool) error {
 	return h.release(ctx, keepsBlock, "")
 }
 
-// HandOver is Release for another node, which has a copy of the stored run, and may continue it in the block. For a short time the other nodes leave the
-// room to it (C11).
+// HandOver releases the room for another node, which has a copy of the stored run and may continue it in the block. For a short time the
+// other nodes leave the room to that node (C11).
 func (h *Holding) HandOver(ctx context.Context, heir string) error {
 	if err := wrongName(heir); err != nil {
 		return fmt.Errorf("cluster: node: %w", err)

@@ -25,7 +25,7 @@ const Blocks = 4096
 
 const (
 	recordVersion = 1
-	// imageVersion is the version of the record of a room that has an image. Programs of before would take the room, and forget the image.
+	// imageVersion is the version of the record of a room that has an image. Programs that know version 1 alone would take the room, and forget the image.
 	imageVersion = 2
 
 	maxRecord = 4 << 10 // bytes of a record

@@ -147,7 +147,7 @@ func largestCounters(r *botrun.Report) []string {
 	return names[:min(len(palette), len(names))]
 }
 
-// plotOf returns the title of the plot that shows a metric, and one of the metric in the plot's unit.
+// plotOf returns the title of the plot that shows a metric, and by how much a value is multiplied for the plot's unit.
 func plotOf(metric string) (title string, unit float64) {
 	switch metric {
 	case "tick_p99_ms":
