@@ -104,11 +104,11 @@ func TestLateSaveIsNotTheNewest(t *testing.T) {
 		now, g := h.now("match/a"), n.grant("match/a")
 		require.NoError(t, now.loop.runBetweenTicks(context.Background(), func() {
 			now.loop.saver.saving.Wait()
-			n.mu.Lock()
-			d.grants["match/a"] = &testGrant{node: &testNode{sharedDirectory: d, address: "b:2"}, room: "match/a"}
 			theirs := &RoomImage{Epoch: 99, Tick: 1, Sum: "theirs", Nodes: []string{"b:2"}}
 			d.setImage("match/a", theirs)
-			n.mu.Unlock()
+			d.mu.Lock()
+			d.grants["match/a"] = &testGrant{node: &testNode{sharedDirectory: d, address: "b:2"}, room: "match/a"}
+			d.mu.Unlock()
 			before := savedTick(t, filepath.Join(own, "match", "a.image"))
 			require.ErrorIs(t, now.loop.saver.saveNow(), ErrNotOwner)
 			require.Equal(t, before, savedTick(t, filepath.Join(own, "match", "a.image")))
