@@ -202,9 +202,16 @@ func TestReconnectTriesAddresses(t *testing.T) {
 	require.Equal(t, []string{"d:1", "c:1"}, f.until(c, client.Joined))
 	require.True(t, secret(), "the room has moved there")
 
-	f.silent["c:1"] = true
+	there = must.Get(wire.MovedTo("d:1", nil))
+	there.Detail = wire.SessionThere
+	delete(f.ends, "d:1")
+	f.end(there)
+	require.Equal(t, []string{"d:1"}, f.until(c, client.Joined))
+	require.True(t, secret(), "the room has moved there with its sessions")
+
+	f.silent["d:1"] = true
 	f.end(&wire.Error{Code: wire.Timeout})
-	require.Equal(t, []string{"c:1", "a:1"}, f.until(c, client.Joined), "back to its addresses")
+	require.Equal(t, []string{"d:1", "a:1"}, f.until(c, client.Joined), "back to its addresses")
 }
 
 // The token of a redirection is good for one connection: after that a client without FreshToken presents its own again.

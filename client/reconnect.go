@@ -245,8 +245,9 @@ func (c *Client) leaveConnection(why error) {
 	c.session.Lost(why)
 }
 
-// followMove connects to the server to which the present one redirects. A new session begins there, unless a client that looks
-// for its session is sent to another of its addresses, or to where its room is. The server that says so has just received the secret.
+// followMove connects to the server to which the present one redirects. A new session begins there, unless the present one says that
+// the session may be there, or a client that looks for its session is sent to another of its addresses. The server that says so knows the
+// secret.
 func (c *Client) followMove(to *wire.Error) error {
 	if c.outage.moves == maxMoves {
 		return c.endWith(fmt.Errorf("client: moved %d times in a row, the last time to %q: %w", maxMoves, to.Address, to))
@@ -255,16 +256,20 @@ func (c *Client) followMove(to *wire.Error) error {
 		return c.endWith(fmt.Errorf("client: moved to an address that cannot be dialled: %w: %w", err, to))
 	}
 	c.outage.moves++
-	resumes := c.state == Reconnecting && (to.Detail == wire.SessionThere || c.addresses.has(to.Address))
+	resumes := to.Detail == wire.SessionThere || c.state == Reconnecting && c.addresses.has(to.Address)
 	c.leaveConnection(to)
 	if c.err != nil {
 		return c.err // a callback closed the client
 	}
 	c.config.Addr = to.Address
-	if !resumes {
+	token := append([]byte{}, to.Token...)
+	switch {
+	case !resumes:
 		c.session.forgetServer()
+	case len(token) == 0:
+		token = nil // the client's own: the session may have ended there
 	}
-	c.beginAttempt(0, append([]byte{}, to.Token...))
+	c.beginAttempt(0, token)
 	return nil
 }
 

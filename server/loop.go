@@ -343,9 +343,13 @@ func (l *loop) endSessions() {
 	l.publishReport(l.snapshot.StateHash)
 }
 
-// abandonSessions ends the connections of all sessions, which another process continues.
-func (l *loop) abandonSessions() {
-	l.core.Abandon(&wire.Error{Code: wire.Draining})
+// abandonSessions ends the connections of all sessions, which another process continues: at another address if moved is not nil.
+func (l *loop) abandonSessions(moved *wire.Error) {
+	if moved != nil {
+		l.core.AbandonMoved(moved)
+	} else {
+		l.core.Abandon(&wire.Error{Code: wire.Draining})
+	}
 	l.publishReport(l.snapshot.StateHash)
 }
 

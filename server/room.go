@@ -245,7 +245,7 @@ func (r *run) keepSessions(end runEnd) bool {
 	}
 	r.core.Release(math.MaxUint64)
 	if end != endMoved {
-		r.loop.abandonSessions()
+		r.loop.abandonSessions(nil)
 	}
 	return true
 }

@@ -231,11 +231,21 @@ func (l *roomLife) finishMove(was *run, panicked bool) (stays bool) {
 		l.rooms.dropMove(mv, l.room.name)
 	}
 	if was.kept {
-		was.loop.abandonSessions()
+		was.loop.abandonSessions(l.rooms.sessionsThere(l.room.name)) // nil after a failure
 	}
 	l.rooms.endMove(l.room)
 	mv.done <- err
 	return err != nil && agreed && !panicked && l.room.ended.Load() == nil
+}
+
+// sessionsThere returns what sends clients with their sessions to the node that a room was released for, or nil if none was.
+func (m *rooms) sessionsThere(room string) *wire.Error {
+	moved, err := wire.MovedTo(m.process.Cluster.FindRoom(room), nil)
+	if err != nil {
+		return nil
+	}
+	moved.Detail = wire.SessionThere
+	return moved
 }
 
 // handOver gives the other node what the directory does not tell it, and releases the room for it.

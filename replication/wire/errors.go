@@ -157,8 +157,8 @@ type Error struct {
 	Token   []byte
 }
 
-// SessionThere is the Detail of Moved in Refused if the server to connect to is another node of the same cluster, so that a client which resumes may
-// find its session there: it keeps the room and the secret.
+// SessionThere is the Detail of Moved if the server to connect to is another node of the same cluster, so that a client may find its session
+// there: it keeps the room and the secret.
 const SessionThere = "the session may be there"
 
 // MovedTo returns an Error with the code Moved. An error reports a bad argument.

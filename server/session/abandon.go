@@ -18,7 +18,13 @@ func (c *Core) EndLeaving() {
 // Abandon ends all sessions and connections with why, after a panic has ended Tick, or after the last Tick of
 // a server whose journal brings the sessions back (RestoreSessions). It touches neither the world nor
 // the game, and discards output that Release has not let leave. Later connections are refused.
-func (c *Core) Abandon(why *wire.Error) {
+func (c *Core) Abandon(why *wire.Error) { c.abandon(why, why) }
+
+// AbandonMoved is Abandon for a room that another server has with its sessions, which their clients find there by moved.
+func (c *Core) AbandonMoved(moved *wire.Error) { c.abandon(&wire.Error{Code: wire.Draining}, moved) }
+
+// abandon ends all sessions with goodbye, and all else with why.
+func (c *Core) abandon(why, goodbye *wire.Error) {
 	c.calls.refuse(why)
 	opened, travellers := c.requests.close()
 	peers := append(c.peers, opened...)
@@ -31,11 +37,11 @@ func (c *Core) Abandon(why *wire.Error) {
 			continue
 		}
 		if s.peer != nil {
-			s.peer.sendMessage(wire.Goodbye{Code: why.Code, Text: why.Detail})
-			s.peer.closeConn(why)
+			s.peer.sendMessage(wire.Goodbye{Code: goodbye.Code, Text: goodbye.Detail, Address: goodbye.Address, Token: goodbye.Token})
+			s.peer.closeConn(goodbye)
 		}
-		s.endBecause(why)
-		c.stats.countClosed(why.Code)
+		s.endBecause(goodbye)
+		c.stats.countClosed(goodbye.Code)
 		c.config.Router.forgetSession(s)
 	}
 	for _, t := range c.passages.undurable() { // the next run of this room may have them, or else their former rooms

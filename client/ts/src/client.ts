@@ -312,8 +312,8 @@ export class Client {
   }
 
   /**
-   * Connects to the server to which the present one redirects. A new session begins there, unless a client that looks for its
-   * session is sent to another of its addresses, or to where its room is: PROTOCOL.md, section 4.
+   * Connects to the server to which the present one redirects. A new session begins there, unless the session may be there, or a
+   * client that looks for its session is sent to another of its addresses: PROTOCOL.md, section 4.
    */
   #connectElsewhere(to: WireError): void {
     if (this.#moves++ === maxMoves || !/^[^/?#@\s]+:\d{1,5}$/.test(to.address)) {
@@ -323,12 +323,12 @@ export class Client {
     const url = new URL(this.#url)
     url.host = to.address
     this.#url = url.href
-    const isOwn = to.detail === 'the session may be there' || this.#urls.includes(this.#url)
-    const resumes = this.#stateNow !== 'joined' && isOwn
+    const isThere = to.detail === 'the session may be there'
+    const resumes = isThere || (this.#stateNow !== 'joined' && this.#urls.includes(this.#url))
     this.#leaveConnection(to)
     if (this.#hasEnded) return
     if (!resumes) this.session.forgetServer()
-    this.#reconnect(0, to.token)
+    this.#reconnect(0, resumes && !to.token.length ? undefined : to.token)
   }
 
   #reconnect(delay: number, token: Uint8Array | undefined): void {
