@@ -1,17 +1,14 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,16 +16,11 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/commandline"
-	"github.com/worldd/worldd/internal/regularfile"
-	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/imagefile"
-	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/server/token"
-	"github.com/worldd/worldd/world"
 )
 
 // serveCommand hosts a world.
@@ -435,105 +427,6 @@ func (c *serveCommand) printAccess(p *program, config server.Config, s *server.S
 	return nil
 }
 
-// hostConfigured makes the world to serve, or the rooms, configured by the flags.
-func (c *serveCommand) hostConfigured(p *program, tables *replication.Tables, log *zap.Logger) (h *hosting, err error) {
-	each := func(w *server.WorldConfig) {
-		w.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, w.CommandsPerSecond)
-		w.CommandBurst = cmp.Or(c.CommandBurst, w.CommandBurst)
-		w.Replication.Workers = max(c.Workers, w.Replication.Workers)
-		w.Replication.Tables = tables
-	}
-	if p.Rooms != nil {
-		h, err = c.hostRooms(p, each, log)
-	} else {
-		h, err = c.hostWorld(p, each)
-	}
-	if err != nil {
-		return nil, err
-	}
-	h.config.MaxSessionsPerAddress = c.MaxSessionsPerAddress
-	h.config.Versions.MinClient = cmp.Or(c.MinClient, h.config.Versions.MinClient)
-	h.config.OneSessionPerUser = h.config.OneSessionPerUser || c.OneSessionPerUser
-	return h, nil
-}
-
-// hostWorld makes the only world.
-func (c *serveCommand) hostWorld(p *program, each func(*server.WorldConfig)) (*hosting, error) {
-	g, err := p.buildInstance(Options{World: c.worldName()})
-	if err != nil {
-		return nil, err
-	}
-	if len(c.Cluster) > 0 {
-		return nil, usageError("--cluster is set, but nodes share rooms, and this game has one world")
-	}
-	if c.Rooms != 0 {
-		return nil, usageError("--rooms is set, but this game has one world")
-	}
-	if c.RecordRooms != 0 {
-		return nil, usageError("--record-rooms is set, but this game has one world")
-	}
-	if c.roomImageFlags != (roomImageFlags{}) {
-		return nil, usageError("--image-rooms, --image-mb or --image-prune-after is set, but this game has one world")
-	}
-	if err := regularfile.CheckCreate(c.Record); errors.Is(err, regularfile.ErrNotRegular) {
-		return nil, err
-	}
-	if err := g.checkPlayers("--max-sessions", c.MaxSessions); err != nil {
-		return nil, err
-	}
-	each(&g.WorldConfig)
-	g.MaxSessions = cmp.Or(c.MaxSessions, g.MaxSessions)
-	return p.hostInstance(g), nil
-}
-
-// hostRooms makes the rooms.
-func (c *serveCommand) hostRooms(p *program, each func(*server.WorldConfig), log *zap.Logger) (*hosting, error) {
-	if _, err := p.anyRoom(c.roomName()); err != nil {
-		return nil, err
-	}
-	h, _ := p.hostRooms(Options{World: c.worldName()}, each, c.recordFlags, log)
-	return h, c.configureRooms(h.config.Rooms)
-}
-
-// configureRooms configures the rooms by the flags, and makes the folders of images and recordings.
-func (c *serveCommand) configureRooms(r *server.RoomsConfig) error {
-	r.MaxRooms, r.MaxSessions, r.Default = cmp.Or(c.Rooms, r.MaxRooms), cmp.Or(c.MaxSessions, r.MaxSessions), c.roomName()
-	older, err := c.roomGenerations()
-	if err != nil {
-		return err
-	}
-	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep, Journal: c.journalMode(), Older: older, Strict: c.ImageStrict}
-	c.roomImageFlags.applyTo(r)
-	if err := c.clusterFlags.applyTo(r); err != nil {
-		return err
-	}
-	if c.Record != "" {
-		r.FilesPerRoom++
-	}
-	if c.Image != "" {
-		if err := os.MkdirAll(c.Image, 0o755); err != nil {
-			return usageError("--image must name a folder, since this game has rooms: %w", err)
-		}
-	}
-	if info, err := os.Stat(c.Record); err == nil && !info.IsDir() {
-		return usageError("--record must name a folder, since this game has rooms, and %s is a file", c.Record)
-	}
-	return nil
-}
-
-// checkPlayers returns an error if the world takes fewer than n players.
-func (g *Instance) checkPlayers(flag string, n int) error {
-	most := cmp.Or(g.MaxSessions, session.DefaultMaxSessions)
-	if n <= most {
-		return nil
-	}
-	advice := ""
-	if g.MorePlayers != "" {
-		advice = ", or " + g.MorePlayers
-	}
-	return usageError("%s is %d, but %s takes %s: want fewer%s", flag, n, g.Title, countOf(most, "player", "players"), advice)
-}
-
 // isExposed reports whether other machines can reach an address.
 func isExposed(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
@@ -560,65 +453,4 @@ func serve(ctx context.Context, s *server.Server, before *predecessor, tasks ...
 		supervisor.Wait()
 	}()
 	return s.Serve(ctx)
-}
-
-func writeServed(w io.Writer, took time.Duration, r server.Report, h *hosting) {
-	t, world, sessions := tickOf(r), worldOf(r), r.Sessions
-	confusions, _ := h.confused()
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-10s", name)
-		fmt.Fprintf(&b, format+"\n", args...)
-	}
-	line("served", "%v: %d joined, %d refused", took.Round(time.Second), sessions.Joined, sessions.Refused)
-	line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %d steps at %d Hz, %d late", t.P50Ms, t.P99Ms, t.MaxMs, t.Count, t.RateHz, t.Late)
-	if r.StateHash != 0 {
-		line("world", "%d entities: %d awake, %d asleep; %d spawned, %d destroyed", world.Entities, world.Awake, world.Asleep, world.Spawned, world.Destroyed)
-		line("", "state hash %s", world.StateHash)
-	} else { // rooms, which have ended
-		line("worlds", "%d spawned, %d destroyed", world.Spawned, world.Destroyed)
-	}
-	for _, s := range r.World.Systems {
-		line("", "system %s: %v a tick, at most %v", s.Name, meanDuration(s).Round(10*time.Nanosecond), s.Longest.Round(time.Microsecond))
-	}
-	line("sent", "%.1f MB in %d datagrams, %.1f MB on streams", float64(r.Traffic.DatagramBytes)/1e6, r.Traffic.Datagrams, float64(r.Traffic.StreamBytes)/1e6)
-	if i := r.Images; i.Saved+i.Failed > 0 {
-		line("images", "%d saved, %d not; at most %v in all, %v of it in the tick", i.Saved, i.Failed, i.Took.Round(time.Millisecond), i.Blocked.Round(10*time.Microsecond))
-	}
-	line("commands", "%d executed, %d rejected", sessions.Executed, sessions.Rejected)
-	if confusions > 0 {
-		line("confusions", "%d commands named a handle by another identity", confusions)
-	}
-	_, _ = io.WriteString(w, b.String()) // a closed terminal is not an error
-}
-
-func meanDuration(s world.SystemStats) time.Duration {
-	return s.Total / time.Duration(max(s.Runs, 1))
-}
-
-// tickOf and worldOf return the server's part of a botrun.Report.
-func tickOf(r server.Report) *botrun.Tick {
-	t := r.Tick
-	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	return &botrun.Tick{RateHz: t.RateHz, Count: t.Count, P50Ms: ms(t.P50), P99Ms: ms(t.P99), MaxMs: ms(t.Max), Late: t.Late}
-}
-
-// serverNow returns the server's state, compared with an earlier report.
-func serverNow(before, now server.Report) *botrun.ServerNow {
-	s := &botrun.ServerNow{TickP99Ms: tickOf(now).P99Ms, Awake: now.World.Awake, Asleep: now.World.Asleep}
-	if n := now.Tick.Count - before.Tick.Count; n > 0 {
-		spent := func(r server.Report) time.Duration {
-			return r.Tick.Receive + r.Tick.Step + r.Tick.Replicate + r.Tick.Between
-		}
-		s.TickMeanMs = (spent(now) - spent(before)).Seconds() * 1000 / float64(n)
-	}
-	return s
-}
-
-func worldOf(r server.Report) *botrun.World {
-	w := r.World
-	return &botrun.World{
-		Entities: w.Entities, Awake: w.Awake, Asleep: w.Asleep,
-		Spawned: w.Spawned, Destroyed: w.Destroyed, Reused: w.Reused, StateHash: fmt.Sprintf("%016x", r.StateHash),
-	}
 }
