@@ -93,7 +93,7 @@ type Config struct {
 	Admit Admit
 	// OneSessionPerUser ends a user's session with SignedInElsewhere when the same user begins
 	// another. The old session ends before Hooks.Join runs, so that Join loads what Hooks.Leave
-	// saved. Resuming a session does not begin one. Sessions without a user are exempt. It
+	// saved: for that it waits for the room of the old session, at most 5 s. Resuming a session does not begin one. Sessions without a user are exempt. It
 	// needs Admit. In a cluster it holds for this node: the same user may have a session on each node.
 	OneSessionPerUser bool
 	// PanicEnds lets a panic in a function of the game end the process. By default the panic

@@ -261,3 +261,40 @@ func TestNodesThatEndOnTheWay(t *testing.T) {
 		require.Empty(t, bob.Snapshot().Ended.Token)
 	})
 }
+
+// A user who begins another session joins when the earlier one has ended: in a room of this node, by a pass from another node, and
+// only after Depart has saved a session on its way to another node.
+func TestUserBeginsAgain(t *testing.T) {
+	var x *twoServers
+	inTwoServers(t, func(c *RoomsConfig) {
+		c.Depart = func(_ context.Context, who Traveller) error {
+			time.Sleep(2 * time.Second)
+			x.a.noteCall("departs %s", who.User)
+			return nil
+		}
+	}, func(servers *twoServers) {
+		x = servers
+		first := x.between()
+		again := greetAs(x.a, "match/1", "ann")
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"leave match/1 ann", "join match/1 ann"}, x.a.takeCalls())
+		require.Equal(t, wire.SignedInElsewhere, first.code())
+
+		require.NoError(t, x.a.move("match/1", "match/2"))
+		time.Sleep(time.Second)
+		require.NoError(t, x.a.createRoom(context.Background(), "match/3"))
+		there := greetAs(x.a, "match/3", "ann")
+		time.Sleep(3 * time.Second)
+		require.Equal(t, []string{"leave match/1 ann", "departs ann", "join match/3 ann"}, x.a.takeCalls())
+		require.Equal(t, wire.SignedInElsewhere, again.code())
+		require.Empty(t, x.b.issuedAndFilled())
+		require.Equal(t, wire.OK, there.code())
+
+		moved := greetAs(x.b, "match/3", "ann").Snapshot().Ended
+		require.Equal(t, wire.Moved, moved.Code)
+		greetAs(x.a, "", string(moved.Token))
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"leave match/3 ann", "join match/3 ann"}, x.a.takeCalls())
+		require.Equal(t, wire.SignedInElsewhere, there.code())
+	})
+}

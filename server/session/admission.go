@@ -38,9 +38,8 @@ func endTickOf(w *world.World, lasts time.Duration) uint64 {
 	return w.Tick() + uint64(ticksOf(lasts, w.TickHz()))
 }
 
-// admitPeer returns the Admission of p's token, or the reason to refuse p. It ends other
-// sessions to make room only after every other check has passed.
-func (c *Core) admitPeer(p *Peer) (Admission, *wire.Error) {
+// checkAdmission returns the Admission of p's token, or the reason to refuse p. It changes nothing.
+func (c *Core) checkAdmission(p *Peer) (Admission, *wire.Error) {
 	if c.Draining() {
 		return Admission{}, c.requests.endReason()
 	}
@@ -54,7 +53,7 @@ func (c *Core) admitPeer(p *Peer) (Admission, *wire.Error) {
 	if refusal != nil {
 		return Admission{}, refusal
 	}
-	return granted, c.roster.admitUser(granted.User, p.address, c.requests.placesFor(granted.User, p.place))
+	return granted, c.roster.checkUser(granted.User, c.requests.placesFor(granted.User, p.place))
 }
 
 // errOtherRoom is the reason to refuse a client whose token opens another room.

@@ -170,7 +170,7 @@ func NewCore(c Config) (*Core, error) {
 	}
 	own := c.World.Config()
 	core := &Core{
-		roster: roster{replicator: r, onePerUser: c.OneSessionPerUser}, connectionIDs: ids, ownVisit: visit{own.FirstGeneration, own.LastGeneration, c.Epoch},
+		roster: roster{replicator: r, onePerUser: c.OneSessionPerUser || c.Router != nil && c.Router.config.OneSessionPerUser}, connectionIDs: ids, ownVisit: visit{own.FirstGeneration, own.LastGeneration, c.Epoch},
 		config: c, world: c.World, steps: c.World.ClaimStep("a server"), replicator: r, now: time.Unix(0, 0),
 		schemaText: c.Schema.Text(), schemaHash: c.Schema.Hash(),
 		graceTicks: ticksOf(c.Grace, c.World.TickHz()),

@@ -109,10 +109,11 @@ func (s *Session) cross(next *nextRoom) {
 	}
 }
 
-// mayCross reports whether a traveller that crosses needs a tick of the room that it has left.
+// mayCross reports whether a traveller that crosses needs a tick of the room that it has left. Once the other server is asked, its end waits
+// for the answer: until then the game saves the player's data, which the user's next session loads.
 func (t *traveller) mayCross() bool {
 	if t.crossing.asked {
-		return t.crossing.boarded.Load() != nil || t.kicked != nil
+		return t.crossing.boarded.Load() != nil
 	}
 	return t.mayEnter()
 }

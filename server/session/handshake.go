@@ -29,8 +29,24 @@ func (p *Peer) handleHello(h wire.Hello) {
 		p.refuseHello(refusal, "")
 		return
 	}
-	granted, refusal := c.admitPeer(p)
+	p.beginSession(h)
+}
+
+// beginSession answers a Hello with a new session. If the user has another one that has not ended yet, the Hello waits.
+func (p *Peer) beginSession(h wire.Hello) {
+	c := p.core
+	granted, refusal := c.checkAdmission(p)
 	if refusal != nil {
+		p.refuseHello(refusal, "")
+		return
+	}
+	if !c.config.Router.reserveUser(granted.User, c) {
+		p.inbox.setHello(&h)
+		c.hellosLeft++ // the tick has as many for others
+		return
+	}
+	defer c.config.Router.releaseUser(granted.User)
+	if refusal := c.roster.admitUser(granted.User, p.address, c.requests.placesFor(granted.User, p.place)); refusal != nil {
 		p.refuseHello(refusal, "")
 		return
 	}

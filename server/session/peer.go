@@ -194,7 +194,10 @@ func (p *Peer) receiveHello() {
 	case p.closed:
 	case fault != nil:
 		p.refuseHello(fault, "")
-	case p.age > ticksOf(HelloTimeout, p.core.world.TickHz()):
+	case p.age <= ticksOf(HelloTimeout, p.core.world.TickHz()):
+	case hello != nil:
+		p.refuseHello(&wire.Error{Code: wire.Timeout, Detail: "another session of the user has not ended in time, or is between two rooms: connect again"}, "")
+	default:
 		p.refuseHello(&wire.Error{Code: wire.Timeout, Detail: "no Hello"}, "")
 	}
 }

@@ -15,7 +15,7 @@ type roster struct {
 	peers      []*Peer
 	sessions   []*Session
 	replicator *replication.Replicator
-	onePerUser bool            // Config.OneSessionPerUser
+	onePerUser bool            // OneSessionPerUser of the Config, or of its Router
 	banned     map[string]bool // users
 }
 
@@ -112,17 +112,13 @@ func (r *roster) endSessions(why *wire.Error, match func(*Session) bool) {
 	}
 }
 
-// makeRoom reports whether there is room for one more session from address. If needed, it
+// makeRoom makes room for one more session from address, where fewer than slots are active. If needed, it
 // ends away sessions: connected clients take precedence over clients that may never
-// reconnect. It ends none if the active sessions alone fill a lowered limit.
-func (r *roster) makeRoom(slots int, address string) bool {
-	if r.Active() >= slots {
-		return false
-	}
+// reconnect.
+func (r *roster) makeRoom(slots int, address string) {
 	for r.Active()+r.Away() >= slots { // a Leave hook may end further sessions by draining the server
 		r.evictionCandidate(address).endSilently(&wire.Error{Code: wire.ServerFull})
 	}
-	return true
 }
 
 // evictionCandidate returns the session to end for a newcomer from address, or nil if no
@@ -141,17 +137,36 @@ func (r *roster) evictionCandidate(address string) *Session {
 	return away[i]
 }
 
-// admitUser makes room for a session of user among the given number of slots, or returns the reason to refuse it.
-func (r *roster) admitUser(user, address string, slots int) *wire.Error {
+// isReplaced reports whether s ends when another session of user begins.
+func (r *roster) isReplaced(s *Session, user string) bool {
+	return r.onePerUser && user != "" && s.user == user
+}
+
+// checkUser returns the reason to refuse a session of user among the given number of slots, or nil.
+func (r *roster) checkUser(user string, slots int) *wire.Error {
 	if r.banned[user] {
 		return &wire.Error{Code: wire.Banned}
 	}
-	if r.onePerUser && user != "" {
-		r.endSessions(&wire.Error{Code: wire.SignedInElsewhere}, func(s *Session) bool { return s.user == user })
+	others := 0
+	for _, s := range r.sessions {
+		if s.state == stateActive && !r.isReplaced(s, user) {
+			others++
+		}
 	}
-	if !r.makeRoom(slots, address) {
+	if others >= slots {
 		return errFull(slots)
 	}
+	return nil
+}
+
+// admitUser makes room for a session of user among the given number of slots, or returns the reason to refuse it. It ends other
+// sessions only after every check has passed.
+func (r *roster) admitUser(user, address string, slots int) *wire.Error {
+	if why := r.checkUser(user, slots); why != nil {
+		return why
+	}
+	r.endSessions(&wire.Error{Code: wire.SignedInElsewhere}, func(s *Session) bool { return r.isReplaced(s, user) })
+	r.makeRoom(slots, address)
 	return nil
 }
 

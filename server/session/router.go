@@ -63,7 +63,7 @@ type RouterConfig struct {
 	// Post delivers a message of a room to others (Core.Deliver), or counts what else becomes of it (CountLetters). It is called for the
 	// messages of a room in their order, on any goroutine, and must not wait. Default none: there are no other rooms.
 	Post func(Letter)
-	// OneSessionPerUser ends a user's earlier sessions in all rooms when the user begins one.
+	// OneSessionPerUser ends a user's earlier sessions in all rooms before the user begins one.
 	OneSessionPerUser bool
 	// PanicEnds is Config.PanicEnds, for Admit.
 	PanicEnds bool
@@ -84,6 +84,7 @@ type Router struct {
 	mu       sync.Mutex // acquired before the mutex of a Core's requests
 	waiting  []*Peer    // connections without a Hello
 	sessions map[uint64]*placement
+	joining  map[string]bool // users of which a session begins, with OneSessionPerUser
 	newest   newestSessions
 	arrived  []arrival // in rooms that have ended for good
 	draining bool
@@ -117,9 +118,9 @@ type placement struct {
 	user      string
 	abilities wire.Abilities
 	secrets   secrets
-	begun     bool // it has ended the other sessions of its user
 	moves     uint64
 	way       way
+	ending    bool // another session of its user waits for its end
 }
 
 // maxNewest bounds the users in each map of newestSessions.
@@ -163,7 +164,7 @@ func NewRouter(c RouterConfig) (*Router, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	r := &Router{config: c, sessions: map[uint64]*placement{}}
+	r := &Router{config: c, sessions: map[uint64]*placement{}, joining: map[string]bool{}}
 	if c.Admit != nil && !c.PanicEnds {
 		r.config.Admit = containAdmit(c.Admit, func(value any) {
 			r.mu.Lock()
@@ -456,7 +457,7 @@ func (r *Router) recordPlacement(s *Session) {
 		p = &placement{}
 		r.sessions[s.id] = p
 	}
-	*p = placement{s.core, s.user, s.abilities, s.secrets, p.begun, s.travel.moves, wayNone}
+	*p = placement{s.core, s.user, s.abilities, s.secrets, s.travel.moves, wayNone, p.ending}
 }
 
 // restorePlacement records a restored session, or returns the reason to end it. A crash may have caught the
@@ -481,7 +482,7 @@ func (r *Router) restorePlacement(s *Session) (why *wire.Error) {
 			p.core.requests.endLater(s.id, &wire.Error{Code: wire.Replaced})
 		}
 	}
-	r.sessions[s.id] = &placement{s.core, s.user, s.abilities, s.secrets, true, s.travel.moves, wayNone}
+	r.sessions[s.id] = &placement{s.core, s.user, s.abilities, s.secrets, s.travel.moves, wayNone, false}
 	return nil
 }
 
@@ -499,12 +500,54 @@ func (r *Router) placeWaiting(t *traveller) (elsewhere *Core, outdated bool) {
 	if r.newest.replaces(t.user, t.id) {
 		return nil, true
 	}
-	r.sessions[t.id] = &placement{own, t.user, t.abilities, t.keptSecrets(), true, t.moves, wayWaiting}
+	r.sessions[t.id] = &placement{own, t.user, t.abilities, t.keptSecrets(), t.moves, wayWaiting, false}
 	return nil, false
 }
 
-// endOthers ends the other sessions of the user of s. s has begun and is recorded. If two
-// sessions begin at the same time in two rooms, the later one stays.
+// reserveUser reports whether a session of user may begin in a room now. Otherwise it ends the user's sessions in other rooms and between
+// rooms, and the room asks again at its next tick: the user's newest session loads what Leave of the older ones has saved. If two sessions begin
+// at the same time in two rooms, the later one stays. After true the room calls releaseUser. It runs on the goroutine that calls the Tick of in.
+func (r *Router) reserveUser(user string, in *Core) bool {
+	if r == nil || !r.config.OneSessionPerUser || user == "" {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	free := !r.joining[user]
+	for id, p := range r.sessions {
+		switch {
+		case p.user != user || p.core.requests.hasClosed():
+		case p.core == in && in.Session(id) != nil: // admitUser ends it
+		default:
+			free = false
+			r.endPlaced(id, p)
+		}
+	}
+	if free {
+		r.joining[user] = true
+	}
+	return free
+}
+
+// endPlaced ends a session for a newer one of its user. Callers hold r.mu.
+func (r *Router) endPlaced(id uint64, p *placement) {
+	if !p.ending {
+		p.ending = true
+		p.core.requests.endLater(id, &wire.Error{Code: wire.SignedInElsewhere})
+	}
+}
+
+// releaseUser follows reserveUser: the session has begun and is recorded, or was refused.
+func (r *Router) releaseUser(user string) {
+	if r == nil || user == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.joining, user)
+}
+
+// endOthers ends the other sessions of the user of s, which rooms have restored while s began.
 func (r *Router) endOthers(s *Session) {
 	if r == nil || !r.config.OneSessionPerUser || s.user == "" {
 		return
@@ -530,10 +573,9 @@ func (r *Router) resumeRestored(s *Session) {
 // makeNewest makes s the newest session of its user, and ends the others. Callers hold r.mu.
 func (r *Router) makeNewest(s *Session) {
 	r.newest.recordSession(s.user, s.id)
-	r.sessions[s.id].begun = true
 	for id, p := range r.sessions {
-		if id != s.id && p.user == s.user && p.begun {
-			p.core.requests.endLater(id, &wire.Error{Code: wire.SignedInElsewhere})
+		if id != s.id && p.user == s.user {
+			r.endPlaced(id, p)
 		}
 	}
 }

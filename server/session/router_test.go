@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -337,9 +338,10 @@ func TestRoomRetires(t *testing.T) {
 	require.Equal(t, wire.Draining, alone.Ended.Code)
 }
 
-// A user's newest session ends the user's others in all rooms.
-func TestRouterOneSessionPerUser(t *testing.T) {
-	h := newTestRooms(t, func(c *RouterConfig) {
+// newRoomsOfUsers returns rooms "one", "two" and "three" with one session for each user; tokens are users. joins has the calls of Join and Leave.
+func newRoomsOfUsers(t *testing.T) *testRooms {
+	var h *testRooms
+	h = newMovingRoomsWith(t, func(c *RouterConfig) {
 		c.OneSessionPerUser = true
 		c.Admit = func(_ context.Context, token []byte) (Admission, error) {
 			if len(token) == 0 {
@@ -347,18 +349,113 @@ func TestRouterOneSessionPerUser(t *testing.T) {
 			}
 			return Admission{User: string(token)}, nil
 		}
+	}, func(c *Config) {
+		join, leave := c.Hooks.Join, c.Hooks.Leave
+		c.Hooks.Join = func(s *Session) (world.Entity, error) {
+			h.joins = append(h.joins, "join "+s.Room()+" "+s.User())
+			return join(s)
+		}
+		c.Hooks.Leave = func(s *Session) {
+			h.joins = append(h.joins, "leave "+s.Room()+" "+s.User())
+			leave(s)
+		}
 	})
-	h.add("one")
-	h.add("two")
-	first := h.dial(toRoom("one"), withToken("ann"))
-	other := h.dial(toRoom("one"), withToken("bob"))
-	h.tick(1)
-	second := h.dial(toRoom("two"), withToken("ann"))
-	h.tick(2)
-	require.Equal(t, wire.SignedInElsewhere, first.Ended.Code)
-	require.Empty(t, append(other.Closed, second.Closed...))
+	h.add("three")
+	return h
+}
+
+// tickRooms runs a tick of each room, in order.
+func (h *testRooms) tickRooms(order ...string) {
+	for _, name := range order {
+		h.rooms[name].Tick()
+	}
+}
+
+// takeCalls returns the calls of Join and Leave, and forgets them.
+func (h *testRooms) takeCalls() []string {
+	calls := slices.DeleteFunc(h.joins, func(call string) bool { return !strings.Contains(call, " ") })
+	h.joins = nil
+	return calls
+}
+
+// A user's newest session ends the user's others in all rooms, before its Join: that loads what their Leave has saved.
+func TestRouterOneSessionPerUser(t *testing.T) {
+	for _, order := range [][]string{{"one", "two", "three"}, {"three", "two", "one"}} {
+		h := newRoomsOfUsers(t)
+		enter := func(room string) *roomClient { return h.dial(toRoom(room), withToken("ann")) }
+		bob := h.dial(toRoom("one"), withToken("bob"))
+		first := enter("one")
+		h.tickRooms(order...)
+		h.takeCalls()
+
+		again := enter("one")
+		h.tickRooms(order...)
+		require.Equal(t, []string{"leave one ann", "join one ann"}, h.takeCalls(), "in one room")
+		require.Equal(t, wire.SignedInElsewhere, first.Ended.Code)
+
+		second := enter("two")
+		for range 3 {
+			h.tickRooms(order...)
+		}
+		require.Equal(t, []string{"leave one ann", "join two ann"}, h.takeCalls(), "in another one")
+		require.Equal(t, wire.SignedInElsewhere, again.Ended.Code)
+
+		require.NoError(t, h.session(second).Move("one"))
+		h.rooms["two"].Tick() // it is handed over
+		third := enter("three")
+		for range 3 {
+			h.tickRooms(order...)
+		}
+		calls := h.takeCalls()
+		require.Equal(t, "leave two ann", calls[0], "between two rooms")
+		require.Equal(t, "join three ann", calls[len(calls)-1], "between two rooms: %v", calls)
+		require.Equal(t, wire.SignedInElsewhere, second.Ended.Code)
+		require.Len(t, third.Welcomes, 1)
+
+		enter("one")
+		fourth := enter("two")
+		for range 5 {
+			h.tickRooms(order...)
+		}
+		calls = h.takeCalls()
+		require.Equal(t, "leave three ann", calls[0])
+		for i, call := range calls {
+			require.Equal(t, i%2 == 1, strings.HasPrefix(call, "join"), "two at once: %v", calls)
+		}
+		require.Empty(t, bob.Closed)
+		_ = fourth
+		require.Equal(t, 2, h.rooms["one"].Len()+h.rooms["two"].Len()+h.rooms["three"].Len())
+		require.Empty(t, h.router.joining)
+	}
+	h := newRoomsOfUsers(t)
 	require.Equal(t, wire.Internal, h.dial(toRoom("one")).Ended.Code)
 	require.EqualValues(t, 1, h.router.Stats().Panics)
+}
+
+// A client whose room would refuse it ends no session of its user. One whose user's other session does not end, since that room stands still,
+// is refused after a while, and may ask again.
+func TestRouterOneSessionPerUserWaits(t *testing.T) {
+	h := newRoomsOfUsers(t)
+	h.change = func(c *Config) { c.MaxSessions = 1 }
+	h.add("full")
+	ann, bob := h.dial(toRoom("one"), withToken("ann")), h.dial(toRoom("full"), withToken("bob"))
+	h.tickRooms("one", "full")
+	refused := h.dial(toRoom("full"), withToken("ann"))
+	h.tickRooms("full", "one", "full")
+	require.Equal(t, wire.ServerFull, refused.Ended.Code)
+	require.Empty(t, append(ann.Closed, bob.Closed...))
+
+	waits := h.dial(toRoom("two"), withToken("ann"))
+	for range int(HelloTimeout.Seconds())*h.rooms["two"].World().TickHz() + 2 {
+		h.rooms["two"].Tick()
+	}
+	require.Equal(t, wire.Timeout, waits.Ended.Code)
+	require.Contains(t, waits.Ended.Detail, "another session")
+	require.Len(t, h.rooms["one"].requests.kicks, 1)
+	h.rooms["one"].Close() // its goroutine has ended without a word
+	h.dial(toRoom("two"), withToken("ann"))
+	h.rooms["two"].Tick()
+	require.Equal(t, 1, h.rooms["two"].Active())
 }
 
 // A client that left while its token was checked joins no room, and no room is made for it.
@@ -379,26 +476,6 @@ func TestRouterDropsGoneClient(t *testing.T) {
 	require.NotEmpty(t, conn.Closed)
 	h.tick(1)
 	require.Zero(t, h.rooms["one"].Len())
-}
-
-// If a user begins sessions in two rooms at the same time, the later one stays.
-func TestRouterOneSessionPerUserAtOnce(t *testing.T) {
-	h := newTestRooms(t, func(c *RouterConfig) {
-		c.OneSessionPerUser = true
-		c.Admit = func(context.Context, []byte) (Admission, error) { return Admission{}, nil }
-	})
-	var sessions []*Session
-	for i, name := range []string{"one", "two"} {
-		s := newSession(h.add(name), identity{id: uint64(i), address: "here"}, 0, math.MaxUint64)
-		s.user = "ann"
-		s.rotateSecret()
-		sessions = append(sessions, s)
-	}
-	for _, s := range sessions {
-		h.router.endOthers(s)
-	}
-	require.Len(t, h.rooms["one"].requests.kicks, 1)
-	require.Empty(t, h.rooms["two"].requests.kicks)
 }
 
 // A connection that waited too long for its token stays refused when the token is accepted.
