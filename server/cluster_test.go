@@ -65,6 +65,7 @@ type testNode struct {
 	fails   atomic.Pointer[error]
 	waits   atomic.Bool       // TakeRoom has no answer
 	silent  atomic.Bool       // other nodes are
+	blind   atomic.Bool       // it has not heard yet who has which room
 	onFree  func(room string) // called as a room is released
 	takes   atomic.Int64      // calls of TakeRoom
 	passing
@@ -73,6 +74,9 @@ type testNode struct {
 func (n *testNode) FindRoom(room string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.blind.Load() {
+		return ""
+	}
 	if g := n.grants[room]; g != nil && g.node != n {
 		return g.node.address
 	}

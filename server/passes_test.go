@@ -107,13 +107,14 @@ func (n *testNode) takeAsked() []string {
 	return asked
 }
 
-// twoServers are two nodes of a cluster. Tokens are users, who have a Value, and are good once.
+// twoServers are two nodes of a cluster. Tokens are users, who have a Value.
 type twoServers struct {
 	t      *testing.T
 	a, b   *testRooms
 	nodeA  *testNode
 	nodeB  *testNode
 	tokens map[string]int    // how often each was admitted
+	once   bool              // tokens are good once
 	lasts  time.Duration     // of sessions
 	rooms  map[string]string // that tokens name
 }
@@ -134,6 +135,9 @@ func inTwoServers(t *testing.T, change func(*RoomsConfig), test func(x *twoServe
 			h.process.OneSessionPerUser = true
 			h.process.Admit = func(_ context.Context, token []byte) (Admission, error) {
 				x.tokens[string(token)]++
+				if x.once && x.tokens[string(token)] > 1 {
+					return Admission{}, errors.New("the token was used")
+				}
 				return Admission{User: string(token), Value: "of " + string(token), Lasts: x.lasts, Room: x.rooms[string(token)]}, nil
 			}
 			h.rooms = must.Get(newRooms(h.process, admin.NewTimings(admin.KindLabel)))

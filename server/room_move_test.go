@@ -69,6 +69,31 @@ func TestRoomMovesWithItsSessions(t *testing.T) {
 	}
 }
 
+// A client that resumes needs no token: a node that its room has left sends it on, with the used token that it has shown, also before that node
+// has heard which node has the room.
+func TestResumeAfterAMoveNeedsNoToken(t *testing.T) {
+	inTwoServers(t, movable(t, imagefile.JournalAlways), func(x *twoServers) {
+		t := x.t
+		x.once = true
+		ann := greetAs(x.a, "match/1", "ann")
+		time.Sleep(time.Second)
+		was := ann.newestWelcome()
+		require.NoError(t, x.a.moveRoom(context.Background(), "match/1", "b:2"))
+		time.Sleep(time.Second)
+		for _, blind := range []bool{false, true} {
+			x.nodeA.blind.Store(blind)
+			sent := resumeAt(x.a, "ann", was).Snapshot().Ended
+			require.Equal(t, wire.Error{Code: wire.Moved, Detail: wire.SessionThere, Address: "b:2", Token: []byte("ann")}, sent, "blind: %v", blind)
+			ann = resumeAt(x.b, "ann", was)
+			require.Equal(t, was.Session, ann.newestWelcome().Session)
+			was = ann.newestWelcome()
+		}
+		was.Secret = make([]byte, wire.SecretBytes)
+		require.Equal(t, wire.Unauthorized, resumeAt(x.b, "ann", was).Snapshot().Ended.Code)
+		x.nodeA.blind.Store(false)
+	})
+}
+
 // Without a journal the sessions of a room that moves end, and its world continues there.
 func TestRoomMovesWithoutAJournal(t *testing.T) {
 	inTwoServers(t, movable(t, imagefile.JournalOff), func(x *twoServers) {

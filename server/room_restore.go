@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"sync"
@@ -120,6 +121,11 @@ func (m *rooms) restoreRoom(ctx context.Context, name, address string, epoch uin
 		}
 	}
 	_, err := m.awaitOpen(ctx, r)
+	if moved := (*wire.Error)(nil); errors.As(err, &moved) && moved.Code == wire.Moved { // the directory knew of it only when this node asked for the room
+		there := *moved
+		there.Detail = wire.SessionThere
+		return &there
+	}
 	return err
 }
 

@@ -302,9 +302,9 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 		}
 	}
 	switch {
-	case why != nil:
-	case failed != nil:
+	case failed != nil && (why == nil || mayOpenLater(failed) || wire.CodeOf(failed) == wire.Moved): // a client that resumes needs no token
 		why = r.keepToken(refusalOf(failed, wire.NoRoom), h)
+	case why != nil:
 	default:
 		why = r.keepToken(r.joinRoom(p, h.Room, granted), h)
 	}
