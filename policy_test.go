@@ -93,7 +93,7 @@ internal/botrun/page internal/atomicfile internal/botrun
 loadtest/command    client internal/address internal/atomicfile internal/botrun internal/botrun/page internal/commandline internal/regularfile loadtest/bot server/token hdrhistogram kong prommodel promtext zap
 loadtest            internal/commandline internal/scenes/bots loadtest/command
 cmd/worldd          field internal/atomicfile internal/effectfile internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
-server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/agones server/cluster server/cluster/etcd server/cluster/link server/cluster/nodefile server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
+server/host         client field internal/address internal/admin internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/agones server/cluster server/cluster/etcd server/cluster/link server/cluster/nodefile server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/host/examples/neighbours client loadtest/bot replication/schema server server/host world
 server/traces       server otel
@@ -190,7 +190,7 @@ server              113
 server/host          16
 server/outbox         8
 server/token         12
-world               198
+world               201
 `
 
 // topLevel is everything that may lie in the root, besides *.md.

@@ -48,6 +48,7 @@ type recordedPart struct {
 type Replay struct {
 	w       *World
 	reader  *recordingReader
+	counted *countingReader
 	image   *Image
 	calls   callDecoder
 	parts   []recordedPart
@@ -60,16 +61,17 @@ type Replay struct {
 // are mapped as by ReadImage, for the calls too; the steps then show what the difference makes. The error
 // wraps ErrRecording, or comes from ReadImage or Restore.
 func (w *World) Replay(from io.Reader) (*Replay, error) {
-	reader, err := newRecordingReader(from)
+	counted := &countingReader{from: from}
+	reader, err := newRecordingReader(counted)
 	if err != nil {
 		return nil, err
 	}
-	img, mapping, err := w.readImage(from)
+	img, mapping, err := w.readImage(counted)
 	if err != nil {
 		return nil, err
 	}
 	reader.tick = img.tick
-	r := &Replay{w: w, reader: reader, image: img, calls: callDecoder{w: w, setup: img, mapping: mapping}}
+	r := &Replay{w: w, reader: reader, counted: counted, image: img, calls: callDecoder{w: w, setup: img, mapping: mapping}}
 	if err := r.findParts(); err != nil {
 		return nil, err
 	}

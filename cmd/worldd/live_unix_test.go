@@ -74,7 +74,7 @@ func liveHandler(admin, probe, elements string) http.Handler {
 			r.Out.Header.Del("Accept-Encoding")
 		},
 		ModifyResponse: func(r *http.Response) error {
-			if r.Request.URL.Path != "/live" {
+			if path := r.Request.URL.Path; path != "/live" && path != "/replay" {
 				return nil
 			}
 			page, err := io.ReadAll(r.Body)
@@ -98,14 +98,17 @@ func liveHandler(admin, probe, elements string) http.Handler {
 
 // serveLive runs serve with flags until the end of t, and returns the address of its admin port.
 func serveLive(t *testing.T, flags ...string) string {
-	admin := regexp.MustCompile(`in a browser: (http://\S+)/live\n`)
+	return servePage(t, "/live", append([]string{"serve", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--web"}, flags...)...)
+}
+
+// servePage runs a command that serves a page until the end of t, and returns the page's origin.
+func servePage(t *testing.T, path string, args ...string) string {
+	admin := regexp.MustCompile(`in a browser: (http://\S+)` + path)
 	ctx, stop := context.WithCancel(t.Context())
 	up := make(chan struct{})
-	out := &programtest.Screen{Words: "/live\n", Seen: func() { close(up) }}
+	out := &programtest.Screen{Words: path, Seen: func() { close(up) }}
 	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, append([]string{"serve", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--web"}, flags...), streams{strings.NewReader(""), out, io.Discard})
-	}()
+	go func() { ended <- run(ctx, args, streams{strings.NewReader(""), out, io.Discard}) }()
 	t.Cleanup(func() {
 		stop()
 		require.Equal(t, exitOK, <-ended)

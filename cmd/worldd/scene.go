@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/host"
+	"github.com/worldd/worldd/world"
 )
 
 // loadWorld loads a world: an embedded one by name, or a file by path. Errors are
@@ -78,7 +79,7 @@ func (g *game) newInstance() *host.Instance {
 		},
 		Title:       "world " + file.Name,
 		MorePlayers: fmt.Sprintf("a --world file with a higher limits.max_players, at most %d", scenes.MaxPlayers),
-		Seed:        file.Seed, AreaMetres: areaOf(file),
+		Seed:        file.Seed, AreaMetres: areaOf(file), Avatars: []world.KindID{scene.AvatarKind()},
 		Attach: func(r *server.Room) { g.Attach(r) },
 		Extra:  scene.Extra, LoadExtra: scene.LoadExtra, Edited: scene.Edited, RestoreRun: scene.RestoreRun, Restored: scene.Restored,
 		Reload:   g.reloadLimits,

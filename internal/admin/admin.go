@@ -125,23 +125,27 @@ type Port struct {
 // Listen binds the address. Start begins to answer requests.
 func Listen(c Config) (*Port, error) {
 	guard := &guard{own: hostOf(c.Listen), log: c.Log, audit: c.Audit}
-	access := c.Access
-	guard.access.Store(&access)
-	if access.Certificate != nil {
+	guard.access.Store(&c.Access)
+	if c.Access.Certificate != nil {
 		c.Certificate = func() *tls.Certificate { return guard.access.Load().Certificate }
 	}
 	var err error
 	if guard.next, err = Handler(c); err != nil {
 		return nil, err
 	}
+	return guard.listen(c)
+}
+
+// listen binds the address of c.
+func (g *guard) listen(c Config) (*Port, error) {
 	listener, err := c.bind()
 	if err != nil {
 		return nil, fmt.Errorf("server: cannot listen on the admin address %s: %w", c.Listen, err)
 	}
-	if !access.authenticates() && isExposed(listener.Addr()) {
+	if !g.access.Load().authenticates() && isExposed(listener.Addr()) {
 		return nil, errors.Join(ErrExposed, listener.Close()) // localhost may resolve to any address
 	}
-	return &Port{bound: listener, listener: pacedListener{listener, &guard.connections}, server: newServer(guard, c.Log), guard: guard}, nil
+	return &Port{bound: listener, listener: pacedListener{listener, &g.connections}, server: newServer(g, c.Log), guard: g}, nil
 }
 
 // bind returns the listener of the port.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-//go:generate go -C ../../client/ts/bundle run . -minify ../../internal/admin/live page/live.ts
+//go:generate go -C ../../client/ts/bundle run . -minify ../../internal/admin/live page/live.ts page/replay.ts
 
-// live holds the live page. live.js is built from client/ts/page.
+// live holds the live page and the page of recordings. The scripts are built from client/ts/page.
 //
 //go:embed live
 var live embed.FS
@@ -26,15 +26,19 @@ var liveFiles = map[string]string{
 // live serves a file of the live page. The page may connect to this port and to the
 // game's UDP port, and to nothing else.
 func (p pages) live(w http.ResponseWriter, r *http.Request) {
-	name := liveFiles[r.URL.Path]
+	connect := "'self'"
+	if host := hostOf(r.Host); host != "" && p.Quic.ServesWeb() {
+		connect += fmt.Sprintf(" https://%s:%d", host, p.Quic.Addr().Port) // the guard has checked the host
+	}
+	serveFile(w, r, liveFiles[r.URL.Path], connect)
+}
+
+// serveFile serves a file of a page that may connect to the sources in connect alone.
+func serveFile(w http.ResponseWriter, r *http.Request, name, connect string) {
 	text, err := live.ReadFile(name)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
-	}
-	connect := "'self'"
-	if host := hostOf(r.Host); host != "" && p.Quic.ServesWeb() {
-		connect += fmt.Sprintf(" https://%s:%d", host, p.Quic.Addr().Port) // the guard has checked the host
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src "+connect)

@@ -50,6 +50,9 @@ func (s *Scene) Spawn(kind world.KindID, at, velocity world.Vec3, lifeTicks uint
 	return e, nil
 }
 
+// AvatarKind returns the kind of avatars.
+func (s *Scene) AvatarKind() world.KindID { return s.kinds[s.File.Players.Kind] }
+
 // Join spawns an avatar at rest, at a random place of the players' region. The error is
 // ErrPlayers; Validate ensures capacity for limits.max_players.
 func (s *Scene) Join() (world.Entity, error) {
@@ -57,7 +60,7 @@ func (s *Scene) Join() (world.Entity, error) {
 		return 0, ErrPlayers
 	}
 	players := &s.File.Players
-	e, err := s.Spawn(s.kinds[players.Kind], s.within(players.Region), world.Vec3{}, 0)
+	e, err := s.Spawn(s.AvatarKind(), s.within(players.Region), world.Vec3{}, 0)
 	if err != nil {
 		return 0, fmt.Errorf("scenes: join: %w", err)
 	}

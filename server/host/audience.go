@@ -148,11 +148,11 @@ func (w *watcher) encodeSnapshot(tick uint64, sent *traffic) error {
 }
 
 func (p *program) watchRecording(ctx context.Context, name string, o Options, tables *rowcodec.Tables) (*audience, error) {
-	g, replay, finish, err := p.openReplay(name, o)
+	g, replay, file, err := p.openReplay(name, o)
 	if err != nil {
 		return nil, err
 	}
-	defer finish()
+	defer file.Close()
 	a, err := newAudience(g.World, g.Schema, tables)
 	if err != nil {
 		return nil, err

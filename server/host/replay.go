@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/world"
@@ -13,9 +14,19 @@ import (
 
 // replayCommand verifies a recording.
 type replayCommand struct {
-	File string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record."`
+	File   string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record."`
+	Page   bool   `help:"Show the recording in a browser, with a time line, until Ctrl-C."`
+	Listen string `placeholder:"HOST:PORT" help:"TCP address of the page, on loopback (127.0.0.1:0; needs --page)."`
 
 	worldFlags
+}
+
+// Validate is called by kong.
+func (c *replayCommand) Validate() error {
+	if c.Listen != "" && !c.Page {
+		return errors.New("--listen needs --page, which it serves")
+	}
+	return nil
 }
 
 // effectsReplayed says which changes of a game an equal replay does not show.
@@ -23,15 +34,18 @@ const effectsReplayed = "commands and hooks were not called again: the recording
 
 // run replays the recording and compares state hashes.
 func (c *replayCommand) run(ctx context.Context, p *program) error {
+	if c.Page {
+		return c.showPage(ctx, p)
+	}
 	o, err := c.newOptions(p)
 	if err != nil {
 		return err
 	}
-	g, replay, finish, err := p.openReplay(c.File, o)
+	g, replay, file, err := p.openReplay(c.File, o)
 	if err != nil {
 		return err
 	}
-	defer finish()
+	defer file.Close()
 	for _, change := range replay.Image().Changes() {
 		p.printLine("differs from the recorded world: %v", change)
 	}
@@ -59,20 +73,18 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 	return err
 }
 
-// openReplay builds the world of a recording, ready to replay. The caller must call finish at
+// openReplay builds the world of a recording, ready to replay. The caller must close the file at
 // the end.
-func (p *program) openReplay(name string, o Options) (g *Instance, replay *world.Replay, finish func(), err error) {
+func (p *program) openReplay(name string, o Options) (g *Instance, replay *world.Replay, recording *os.File, err error) {
 	if g, err = p.buildInstance(o); err != nil {
 		return nil, nil, nil, err
 	}
-	recording, err := regularfile.Open(name)
-	if err != nil {
+	if recording, err = regularfile.Open(name); err != nil {
 		return nil, nil, nil, usageError("cannot read the recording: %w", err)
 	}
-	finish = func() { _ = recording.Close() } // only read: the error does not matter
 	if replay, err = g.replay(bufio.NewReaderSize(recording, 1<<20)); err != nil {
 		err = fileError{err}
-		finish()
+		_ = recording.Close() // only read: the error does not matter
 		if errors.Is(err, world.ErrImageWorld) {
 			switch {
 			case p.Rooms != nil:
@@ -84,5 +96,5 @@ func (p *program) openReplay(name string, o Options) (g *Instance, replay *world
 		}
 		return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return g, replay, finish, nil
+	return g, replay, recording, nil
 }

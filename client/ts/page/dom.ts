@@ -14,6 +14,24 @@ export function penOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
   return pen
 }
 
+/** The colours of the style sheet. */
+export class Palette {
+  readonly #colours = new Map<string, string>()
+
+  constructor() {
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#colours.clear())
+  }
+
+  of(name: string): string {
+    let c = this.#colours.get(name)
+    if (c === undefined) {
+      c = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`)
+      this.#colours.set(name, c)
+    }
+    return c
+  }
+}
+
 /** Sets the text of an element. */
 export function setText(id: string, text: string | number): void {
   const e = element(id)

@@ -1,31 +1,10 @@
 // The list of held handles, with their verdicts.
 
-import {
-  type Client,
-  type Entity,
-  formatHandle,
-  generationOf,
-  indexOf,
-  isProvisional,
-  none,
-  parseHandle,
-  printable,
-  type Verdict,
-} from '../src/index.ts'
+import { formatHandle, type Handle, none, parseHandle, type Verdict } from '../src/index.ts'
 import { element } from './dom.ts'
-import { whyStale } from './words.ts'
+import type { Knowledge } from './scene.ts'
 
 const maxHeld = 12
-/** Bounds the characters of an entity's components. */
-const maxState = 200
-
-/** Tells the holder of a handle the meaning of each verdict. */
-const meanings: Record<Exclude<Verdict, 'stale'>, string> = {
-  live: 'in view',
-  hidden: 'exists perhaps, out of view',
-  pending: 'not heard of yet',
-  provisional: 'asked for',
-}
 
 /** One held handle. */
 interface Row {
@@ -35,16 +14,19 @@ interface Row {
   readonly state: HTMLElement // values of the entity's components
   what: string
   last: Verdict | undefined
-  tenant: bigint // entity that now has the slot, if it is another
+  tenant: Handle // entity that now has the slot, if it is another
   left: boolean // the handle is of a room that the client has left
 }
 
 /** Holds handles, newest first. */
 export class Held {
-  readonly #rows = new Map<bigint, Row>()
+  readonly #rows = new Map<Handle, Row>()
   readonly #list = element<HTMLOListElement>('held')
+  readonly #follow: ((h: Handle) => void) | undefined
 
-  constructor() {
+  /** @param follow - called when the picture is to follow a handle's entity; absent if that cannot be chosen */
+  constructor(follow?: (h: Handle) => void) {
+    this.#follow = follow
     const form = element<HTMLFormElement>('paste')
     const field = element<HTMLInputElement>('handle')
     form.onsubmit = (e) => {
@@ -59,12 +41,12 @@ export class Held {
     this.clear()
   }
 
-  get handles(): ReadonlyMap<bigint, unknown> {
+  get handles(): ReadonlyMap<Handle, unknown> {
     return this.#rows
   }
 
   /** Adds a handle to the list. A full list drops its oldest handle. */
-  hold(h: bigint): void {
+  hold(h: Handle): void {
     this.#drop(h)
     for (const old of this.#rows.keys()) if (this.#rows.size >= maxHeld) this.#drop(old)
     const item = document.createElement('li')
@@ -78,11 +60,20 @@ export class Held {
     button.ariaLabel = `let go of ${formatHandle(h)}`
     button.onclick = () => this.#drop(h)
     item.append(name, verdict, note, button, state)
+    if (this.#follow) button.before(this.#followButton(h))
     this.#list.prepend(item)
     this.#rows.set(h, { item, verdict, note, state, what: '', last: undefined, tenant: none, left: false })
   }
 
-  #drop(h: bigint): void {
+  #followButton(h: Handle): HTMLElement {
+    const button = document.createElement('button')
+    button.textContent = 'Follow'
+    button.ariaLabel = `follow ${formatHandle(h)}`
+    button.onclick = () => this.#follow?.(h)
+    return button
+  }
+
+  #drop(h: Handle): void {
     this.#rows.get(h)?.item.remove()
     this.#rows.delete(h)
   }
@@ -99,21 +90,20 @@ export class Held {
   }
 
   /** Shows the components of held entities. */
-  sample(c: Client): void {
+  sample(c: Knowledge): void {
     for (const [h, row] of this.#rows) {
-      const e = c.entity(h)
-      const text = e ? describe(c, e) : ''
+      const text = c.describe(h)
       if (row.state.textContent !== text) row.state.textContent = text
     }
   }
 
   /** Shows the present verdicts. */
-  update(c: Client): void {
+  update(c: Knowledge): void {
     for (const [h, row] of this.#rows) {
       const verdict = c.resolve(h)
-      const e = c.entity(h)
-      if (e) row.what = h === c.controlled ? `${e.kindName}, yours` : e.kindName
-      const tenant = verdict === 'stale' && !row.left ? tenantOf(c, h) : none
+      const kind = c.kindName(h)
+      if (kind !== undefined) row.what = this.#follow || h !== c.controlled ? kind : `${kind}, yours`
+      const tenant = verdict === 'stale' && !row.left ? c.tenantOf(h) : none
       if (verdict === row.last && tenant === row.tenant) continue
       if (verdict !== row.last && row.last !== undefined)
         row.item.animate?.(
@@ -126,39 +116,8 @@ export class Held {
       row.verdict.className = verdict
       let words = 'of another room: final'
       if (!row.left && tenant !== none) words = `destroyed; its slot is now ${formatHandle(tenant)}`
-      else if (!row.left) words = verdict === 'stale' ? whyStale(h, c.welcome, row.what !== '') : meanings[verdict]
+      else if (!row.left) words = c.meaningOf(h, verdict, row.what !== '')
       row.note.textContent = [row.what, words].filter(Boolean).join(' · ')
     }
   }
-}
-
-/** Returns an entity's components as text, without its motion, and without 64-bit integers, which are identifiers. */
-function describe(c: Client, e: Entity): string {
-  const { components, texts } = c.schema
-  const parts = components
-    .filter((x) => x.name !== 'body' && e.has(x.name))
-    .map((x) => {
-      const fields = x.fields
-        .filter((f) => f.n < 64 || f.kind === 'float')
-        .map((f) => `${f.path} ${f.kind === 'ref' ? formatHandle(e.reference(f)) : rounded(e.number(f))}`)
-      const words = texts.flatMap((t, i) =>
-        t.component === x.index && typeof e.texts[i] === 'string' && e.texts[i] !== ''
-          ? [`${t.path} ${printable(e.texts[i] as string)}`]
-          : [],
-      )
-      return [x.name, [...fields, ...words].join(', ')].filter(Boolean).join(': ')
-    })
-  const text = parts.join(' · ')
-  return text.length > maxState ? `${text.slice(0, maxState)} …` : text
-}
-
-function rounded(n: number): string {
-  return String(Math.round(n * 100) / 100)
-}
-
-/** Returns the live entity in the slot of a stale handle, or none if none is in view. */
-function tenantOf(c: Client, h: bigint): bigint {
-  if (isProvisional(h)) return none
-  for (const e of c.replica.all) if (e.index === indexOf(h) && e.generation !== generationOf(h)) return e.handle
-  return none
 }

@@ -1,9 +1,18 @@
 // The live page: joins the server that serves it and shows the world from above.
 
-import { Client, type Connection, dialWebTransport, type StateChange, simulation, supported } from '../src/index.ts'
+import {
+  Client,
+  type Connection,
+  dialWebTransport,
+  type Handle,
+  type StateChange,
+  simulation,
+  supported,
+} from '../src/index.ts'
 import { Admin, textOf } from './admin.ts'
 import { OwnAvatar } from './avatar.ts'
 import { BadLink, goodLink, type Link, random } from './badlink.ts'
+import { ClientScene, nameOf } from './client_scene.ts'
 import { Commands } from './commands.ts'
 import { element, setText } from './dom.ts'
 import { Held } from './held.ts'
@@ -12,7 +21,7 @@ import { Operator } from './operator.ts'
 import { Message, Panel } from './panel.ts'
 import { Rooms } from './rooms.ts'
 import { Stick } from './stick.ts'
-import { nameOf, View } from './view.ts'
+import { View } from './view.ts'
 import { lacksRoom, notAllowed, obstacle, said, wantsToken } from './words.ts'
 
 /** The answer of GET /web. */
@@ -86,6 +95,7 @@ class Session {
   readonly #stick: Stick
   readonly #view: View
   readonly #client: Client
+  readonly #scene: ClientScene
   readonly #avatar: OwnAvatar
   #sampled = 0
   #introduced = false
@@ -95,15 +105,16 @@ class Session {
 
   private constructor(client: Client) {
     this.#client = client
+    this.#scene = new ClientScene(client)
     this.#avatar = new OwnAvatar(client)
     const canvas = element<HTMLCanvasElement>('world')
-    this.#view = new View(canvas, this.ended.signal)
+    this.#view = new View(canvas)
     this.#stick = new Stick(
       canvas,
-      { pick: (x, y) => this.#hold(this.#view.pick(client, x, y)), pan: (x, y) => this.#view.pan(x, y) },
+      { pick: (x, y) => this.#hold(this.#view.pick(this.#scene, x, y)), pan: (x, y) => this.#view.pan(x, y) },
       this.ended.signal,
     )
-    this.#legend = new Legend((kind) => this.#hold(this.#view.nearest(client, kind, this.#held.handles)))
+    this.#legend = new Legend((kind) => this.#hold(this.#view.nearest(this.#scene, kind, this.#held.handles)))
     addEventListener('pagehide', () => client.close(), { signal: this.ended.signal })
     operator.look()
     element('leave').onclick = () => client.close()
@@ -116,7 +127,7 @@ class Session {
     const info = await web()
     if (!info.origin_allowed) throw new Error(notAllowed(location.origin))
     let session: Session | undefined
-    const hidden = new Set<bigint>()
+    const hidden = new Set<Handle>()
     let stale = 0
     const client = await Client.connect({
       url: `https://${location.hostname}:${info.port}${info.path}`,
@@ -150,7 +161,7 @@ class Session {
     }
   }
 
-  #hold(h: bigint | undefined): void {
+  #hold(h: Handle | undefined): void {
     if (h !== undefined) this.#held.hold(h)
   }
 
@@ -184,14 +195,16 @@ class Session {
     client.update()
     const m = client.render()
     if (!this.#introduced) this.#introduce(began)
-    const seen = view.draw(client, m, avatar.draw(), held.handles)
+    const scene = this.#scene
+    scene.show(m, avatar.draw())
+    const seen = view.draw(scene, held.handles)
     const took = performance.now() - began
     panel.frame(took, view.centre)
-    held.update(client)
+    held.update(scene)
     if (began - this.#sampled < samplePeriod) return
     this.#sampled = began
     panel.sample(client, seen, avatar, began)
-    held.sample(client)
+    held.sample(scene)
     this.#legend.show(client.schema, seen.kinds)
     this.#commands.update(client)
   }

@@ -1,12 +1,10 @@
 // Draws the world from above: x to the right, z down.
 
-import { blockPoints } from '../src/field/machine.ts'
-import { type Client, type Entity, type Field, formatHandle, type Moment, printable } from '../src/index.ts'
-import { Columns, State } from '../src/motion/columns.ts'
-import type { Planes } from '../src/motion/forces.ts'
-import { penOf } from './dom.ts'
+import { formatHandle, type Handle } from '../src/index.ts'
+import { Palette, penOf } from './dom.ts'
 import { colourOf, shapeOf, type shapes } from './legend.ts'
-import { type Look, Looks } from './looks.ts'
+import type { Look } from './looks.ts'
+import type { Drawn, Grid, Scene } from './scene.ts'
 
 /** Counts the entities in view. */
 export interface Seen {
@@ -23,9 +21,8 @@ const margin = 1.1
 const minZoom = 0.3
 const maxZoom = 6
 const gridMetres = 16
-/** The distance between arrows, and their height above the ground, in metres. */
+/** The distance between arrows. */
 const arrowPixels = 30
-const arrowHeight = 0.5
 const maxArrows = 4096
 /** The wind, in m/s, or acceleration, in m/s2, whose arrow has 3/4 of the largest length. */
 const strong = 8
@@ -33,74 +30,50 @@ const pickPixels = 16
 const defaultRadius = 0.5
 const minRadius = 2 // pixels
 
-/** A kind of body that feels every effect. */
-const probe = { inverseMass: 1, coupling: 0, radius: 0, friction: 0, restitution: 0, layers: -1 }
-
-/** Draws on a canvas, around the player's avatar. */
+/** Draws on a canvas, around the followed entity. */
 export class View {
   readonly #canvas: HTMLCanvasElement
   readonly #paper: CanvasRenderingContext2D
-  readonly #colours = new Map<string, string>()
   #width = 0
   #height = 0
   #scale = 1 // pixels per metre
   #zoom = 1
   #x = 0 // the middle of the picture
   #z = 0
-  #moment: Moment = { tick: 0, newest: 0, maxExtrapolate: 0 }
+  readonly #palette = new Palette()
   readonly #place = new Float32Array(3)
-  #own: readonly number[] | undefined // predicted position of the avatar
-  readonly #lastSeen = new Map<bigint, readonly [x: number, z: number]>() // where held entities were drawn
-  #follows = false // whether the picture follows the player's body
-  readonly #state = new State()
-  readonly #looks = new Looks()
-  readonly #points = new Columns()
+  readonly #lastSeen = new Map<Handle, readonly [x: number, z: number]>() // where held entities were drawn
+  #follows = false // whether the picture follows a body
 
-  constructor(canvas: HTMLCanvasElement, signal: AbortSignal) {
+  constructor(canvas: HTMLCanvasElement) {
     this.#canvas = canvas
     this.#paper = penOf(canvas)
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#colours.clear(), { signal })
     canvas.onwheel = (e) => {
       e.preventDefault()
       this.#zoom = Math.min(Math.max(this.#zoom * Math.exp(-e.deltaY / 500), minZoom), maxZoom)
     }
   }
 
-  /** Returns a colour of the style sheet. */
-  #colour(name: string): string {
-    let c = this.#colours.get(name)
-    if (c === undefined) {
-      c = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`)
-      this.#colours.set(name, c)
-    }
-    return c
-  }
-
-  /** Shows the world at a moment, with rings around held entities. avatar is the predicted position. */
-  draw(c: Client, m: Moment, avatar: readonly number[] | undefined, held: ReadonlyMap<bigint, unknown>): Seen {
+  /** Shows a scene, with rings around held entities. */
+  draw(scene: Scene, held: ReadonlyMap<Handle, unknown>): Seen {
     const seen: Seen = { looks: { awake: 0, asleep: 0, owed: 0, sent: 0 }, kinds: [] }
-    for (const e of c.replica.all) seen.kinds[e.kind] = (seen.kinds[e.kind] ?? 0) + 1
-    this.#moment = m
-    this.#own = avatar
-    this.#fit(c)
-    const position = positionOf(c)
-    const own = c.entity(c.controlled)
-    if (!position) return seen
-    this.#follows = own?.has('body') ?? false
-    if (own && this.#follows) {
-      this.#locate(c, own, position)
+    for (const e of scene.all) seen.kinds[e.kind] = (seen.kinds[e.kind] ?? 0) + 1
+    this.#fit(scene)
+    const followed = scene.entity(scene.controlled)
+    this.#follows = followed !== undefined && scene.locate(followed, this.#place)
+    if (this.#follows) {
       this.#x = this.#place[0]!
       this.#z = this.#place[2]!
     }
-    this.#ground(c)
-    this.#arrows(c)
-    this.#bodies(c, position, seen)
-    this.#labels(c, position, held)
+    this.#ground(scene)
+    this.#arrows(scene)
+    this.#bodies(scene, seen)
+    this.#labels(scene, held)
     return seen
   }
 
   /** Sizes the canvas to its place on the page. */
-  #fit(c: Client): void {
+  #fit(c: Scene): void {
     const canvas = this.#canvas
     const ratio = devicePixelRatio
     this.#width = canvas.clientWidth
@@ -118,12 +91,6 @@ export class View {
     this.#paper.clearRect(0, 0, this.#width, this.#height)
   }
 
-  /** Sets place to the position at which e is drawn. */
-  #locate(c: Client, e: Entity, position: Field): void {
-    if (this.#own && e.handle === c.controlled) this.#place.set(this.#own)
-    else e.vectorAt(position, 3, this.#moment, this.#place)
-  }
-
   /** The middle of the picture, in metres. */
   get centre(): readonly [x: number, z: number] {
     return [this.#x, this.#z]
@@ -134,7 +101,7 @@ export class View {
     this.#lastSeen.clear()
   }
 
-  /** Moves the picture by pixels, unless it follows the player. */
+  /** Moves the picture by pixels, unless it follows a body. */
   pan(x: number, y: number): void {
     if (this.#follows) return
     this.#x -= x / this.#scale
@@ -150,13 +117,13 @@ export class View {
   }
 
   /** Draws a grid, and the edges of the world. */
-  #ground(c: Client): void {
+  #ground(c: Scene): void {
     const paper = this.#paper
     const scale = this.#scale
     const motion = c.schema.motion
     const halfX = motion?.halfX ?? Infinity
     const halfZ = motion?.halfZ ?? Infinity
-    paper.strokeStyle = this.#colour('grid')
+    paper.strokeStyle = this.#palette.of('grid')
     paper.lineWidth = 1
     paper.beginPath()
     const reach = (pixels: number) => pixels / 2 / scale
@@ -180,65 +147,47 @@ export class View {
     }
     paper.stroke()
     if (!motion) return
-    paper.strokeStyle = this.#colour('edge')
+    paper.strokeStyle = this.#palette.of('edge')
     paper.strokeRect(this.#left(-halfX), this.#top(-halfZ), 2 * halfX * scale, 2 * halfZ * scale)
   }
 
-  /** Draws the effects as arrows, evaluated in the page. */
-  #arrows(c: Client): void {
-    const { bodies } = c.replica
-    if (!bodies) return
-    const n = this.#placeArrows()
+  /** Draws the effects as arrows. */
+  #arrows(scene: Scene): void {
     const wind = new Path2D()
     const push = new Path2D()
-    for (let from = 0; from < n; from += blockPoints) {
-      const to = Math.min(from + blockPoints, n)
-      const f = bodies.forcesAt(this.#points, probe, from, to)
-      for (let row = from; row < to; row++) {
-        this.#arrow(wind, row, f.wind, row - from)
-        this.#arrow(push, row, f.push, row - from)
-      }
-    }
+    scene.forces(this.grid, (x, z, windX, windZ, pushX, pushZ) => {
+      this.#arrow(wind, x, z, windX, windZ)
+      this.#arrow(push, x, z, pushX, pushZ)
+    })
     this.#paper.lineWidth = 1.25
-    this.#paper.strokeStyle = this.#colour('wind')
+    this.#paper.strokeStyle = this.#palette.of('wind')
     this.#paper.stroke(wind)
-    this.#paper.strokeStyle = this.#colour('push')
+    this.#paper.strokeStyle = this.#palette.of('push')
     this.#paper.stroke(push)
   }
 
-  /** Fills points with a grid that is fixed in the world, and returns their number. */
-  #placeArrows(): number {
-    const points = this.#points
-    const scale = this.#scale
-    const step = 2 ** Math.round(Math.log2(arrowPixels / scale))
-    const right = this.#x + this.#width / 2 / scale
-    const bottom = this.#z + this.#height / 2 / scale
-    let n = 0
-    for (let z = Math.ceil((this.#z - this.#height / 2 / scale) / step) * step; z <= bottom; z += step) {
-      for (
-        let x = Math.ceil((this.#x - this.#width / 2 / scale) / step) * step;
-        x <= right && n < maxArrows;
-        x += step
-      ) {
-        if (n === points.length) points.add()
-        points.x[n] = x
-        points.y[n] = arrowHeight
-        points.z[n] = z
-        points.kind[n] = 0
-        n++
-      }
-    }
-    return n
+  /** The points of the arrows: a grid that is fixed in the world. */
+  get grid(): Grid {
+    const step = 2 ** Math.round(Math.log2(arrowPixels / this.#scale))
+    const begin = (middle: number, pixels: number): number =>
+      Math.ceil((middle - pixels / 2 / this.#scale) / step) * step
+    const count = (from: number, middle: number, pixels: number): number =>
+      Math.max(Math.floor((middle + pixels / 2 / this.#scale - from) / step) + 1, 0)
+    const x = begin(this.#x, this.#width)
+    const z = begin(this.#z, this.#height)
+    const columns = Math.min(count(x, this.#x, this.#width), maxArrows)
+    const rows = Math.min(count(z, this.#z, this.#height), Math.floor(maxArrows / Math.max(columns, 1)))
+    return { x, z, step, columns, rows }
   }
 
-  #arrow(path: Path2D, row: number, f: Planes, i: number): void {
-    const speed = Math.hypot(f.x[i]!, f.z[i]!)
+  #arrow(path: Path2D, worldX: number, worldZ: number, forceX: number, forceZ: number): void {
+    const speed = Math.hypot(forceX, forceZ)
     if (!(speed > 0.05)) return
     const size = arrowPixels * Math.tanh(speed / strong)
-    const x = f.x[i]! / speed
-    const z = f.z[i]! / speed
-    const left = this.#left(this.#points.x[row]!)
-    const top = this.#top(this.#points.z[row]!)
+    const x = forceX / speed
+    const z = forceZ / speed
+    const left = this.#left(worldX)
+    const top = this.#top(worldZ)
     const tipX = left + (x * size) / 2
     const tipZ = top + (z * size) / 2
     const head = Math.min(size / 3, 5)
@@ -249,15 +198,14 @@ export class View {
     path.lineTo(tipX - head * (x - z * 0.6), tipZ - head * (z + x * 0.6))
   }
 
-  #bodies(c: Client, position: Field, seen: Seen): void {
+  #bodies(c: Scene, seen: Seen): void {
     const paper = this.#paper
     const place = this.#place
     const kinds: { solid: Path2D; faded: Path2D }[] = []
     const rings = new Path2D()
-    for (const e of c.replica.all) {
-      if (!e.has('body')) continue
-      this.#locate(c, e, position)
-      const look = this.#look(c, e)
+    for (const e of c.all) {
+      if (!c.locate(e, place)) continue
+      const look = c.look(e)
       seen.looks[look]++
       const r = this.#radius(c, e)
       const x = this.#left(place[0]!)
@@ -270,41 +218,34 @@ export class View {
     // Rare kinds are drawn over frequent ones.
     const order = [...kinds.keys()].filter((k) => kinds[k]).sort((a, b) => seen.kinds[b]! - seen.kinds[a]!)
     for (const k of order) {
-      paper.fillStyle = this.#colour(colourOf(k))
+      paper.fillStyle = this.#palette.of(colourOf(k))
       paper.globalAlpha = fadedAlpha
       paper.fill(kinds[k]!.faded)
       paper.globalAlpha = 1
       paper.fill(kinds[k]!.solid)
     }
-    paper.strokeStyle = this.#colour('text')
+    paper.strokeStyle = this.#palette.of('text')
     paper.lineWidth = 1
     paper.stroke(rings)
   }
 
-  #look(c: Client, e: Entity): Look {
-    const { bodies } = c.replica
-    const exact = bodies?.hasKind(e.kind) === true && bodies.newestState(e.index, this.#state) !== 0
-    return this.#looks.of(c.schema, e.kind, exact, this.#state.awake)
-  }
-
-  #radius(c: Client, e: Entity): number {
+  #radius(c: Scene, e: Drawn): number {
     const metres = c.schema.kinds[e.kind]?.body?.radius ?? defaultRadius
-    return Math.max(metres * this.#scale, e.handle === c.controlled || nameOf(c, e) !== '' ? 5 : minRadius)
+    return Math.max(metres * this.#scale, e.handle === c.controlled || c.nameOf(e) !== '' ? 5 : minRadius)
   }
 
   /** Writes the names of entities, and draws rings around held ones. */
-  #labels(c: Client, position: Field, held: ReadonlyMap<bigint, unknown>): void {
+  #labels(c: Scene, held: ReadonlyMap<Handle, unknown>): void {
     const paper = this.#paper
     const place = this.#place
     paper.font = '600 12px system-ui, sans-serif'
     paper.textAlign = 'center'
     paper.lineJoin = 'round'
-    for (const e of c.replica.all) {
+    for (const e of c.all) {
       const own = e.handle === c.controlled
       const isHeld = held.has(e.handle)
-      const name = nameOf(c, e)
-      if (!e.has('body') || !(own || isHeld || name !== '')) continue
-      this.#locate(c, e, position)
+      const name = c.nameOf(e)
+      if (!(own || isHeld || name !== '') || !c.locate(e, place)) continue
       const x = this.#left(place[0]!)
       const y = this.#top(place[2]!)
       const r = this.#radius(c, e)
@@ -318,7 +259,7 @@ export class View {
 
   #ring(colour: string, x: number, y: number, r: number): void {
     const paper = this.#paper
-    paper.strokeStyle = this.#colour(colour)
+    paper.strokeStyle = this.#palette.of(colour)
     paper.lineWidth = 2
     paper.beginPath()
     paper.arc(x, y, r, 0, 2 * Math.PI)
@@ -326,7 +267,7 @@ export class View {
   }
 
   /** Marks the last positions of held entities that are no longer in view: a cross where one died. */
-  #lost(c: Client, held: ReadonlyMap<bigint, unknown>): void {
+  #lost(c: Scene, held: ReadonlyMap<Handle, unknown>): void {
     const paper = this.#paper
     const lastSeen = this.#lastSeen
     for (const [h, [worldX, worldZ]] of lastSeen) {
@@ -336,7 +277,7 @@ export class View {
       const x = this.#left(worldX)
       const y = this.#top(worldZ)
       if (verdict === 'stale') {
-        paper.strokeStyle = this.#colour('edge')
+        paper.strokeStyle = this.#palette.of('edge')
         paper.lineWidth = 2.5
         paper.beginPath()
         paper.moveTo(x - 5, y - 5)
@@ -355,25 +296,21 @@ export class View {
 
   #label(text: string, x: number, y: number, colour = 'text'): void {
     const paper = this.#paper
-    paper.strokeStyle = this.#colour('ground')
+    paper.strokeStyle = this.#palette.of('ground')
     paper.lineWidth = 4
     paper.strokeText(text, x, y)
-    paper.fillStyle = this.#colour(colour)
+    paper.fillStyle = this.#palette.of(colour)
     paper.fillText(text, x, y)
   }
 
   /** Returns the handle of the unheld entity of a kind that is nearest to the middle, or undefined. */
-  nearest(c: Client, kind: number, held: ReadonlyMap<bigint, unknown>): bigint | undefined {
-    const position = positionOf(c)
+  nearest(c: Scene, kind: number, held: ReadonlyMap<Handle, unknown>): Handle | undefined {
     let nearest = Infinity
-    let found: bigint | undefined
-    for (const e of c.replica.all) {
+    let found: Handle | undefined
+    for (const e of c.all) {
       if (e.kind !== kind || held.has(e.handle)) continue
       let d = Number.MAX_VALUE // for an entity without a body
-      if (position && e.has('body')) {
-        this.#locate(c, e, position)
-        d = Math.hypot(this.#place[0]! - this.#x, this.#place[2]! - this.#z)
-      }
+      if (c.locate(e, this.#place)) d = Math.hypot(this.#place[0]! - this.#x, this.#place[2]! - this.#z)
       if (d < nearest) {
         nearest = d
         found = e.handle
@@ -383,14 +320,11 @@ export class View {
   }
 
   /** Returns the handle of the entity nearest to a place on the canvas, or undefined if none is near. */
-  pick(c: Client, x: number, y: number): bigint | undefined {
-    const position = positionOf(c)
-    if (!position) return undefined
+  pick(c: Scene, x: number, y: number): Handle | undefined {
     let nearest = Infinity
-    let found: bigint | undefined
-    for (const e of c.replica.all) {
-      if (!e.has('body')) continue
-      this.#locate(c, e, position)
+    let found: Handle | undefined
+    for (const e of c.all) {
+      if (!c.locate(e, this.#place)) continue
       const d = Math.hypot(this.#left(this.#place[0]!) - x, this.#top(this.#place[2]!) - y) - this.#radius(c, e)
       if (d < nearest) {
         nearest = d
@@ -399,26 +333,6 @@ export class View {
     }
     return nearest <= pickPixels ? found : undefined
   }
-}
-
-/** Returns the first field of the component body, or undefined. */
-function positionOf(c: Client): Field | undefined {
-  return c.schema.components.find((x) => x.name === 'body')?.fields[0]
-}
-
-/** Returns the name of an entity: a text whose path or component is name. */
-export function nameOf(c: Client, e: Entity): string {
-  const { texts, components } = c.schema
-  for (let i = 0; i < texts.length; i++) {
-    const text = e.texts[i]
-    if (
-      typeof text === 'string' &&
-      text !== '' &&
-      (/(^|\.)name$/i.test(texts[i]!.path) || components[texts[i]!.component]!.name === 'name')
-    )
-      return printable(text)
-  }
-  return ''
 }
 
 /** Adds a shape to a path, about as large as a circle with radius r. */

@@ -1,0 +1,69 @@
+//go:build unix
+
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/browsertest"
+	"github.com/worldd/worldd/world"
+)
+
+// replayProbe operates the page of a recording and reports what it shows.
+//
+//go:embed testdata/replay_probe.js
+var replayProbe string
+
+// replayProbed is the report of replayProbe.
+type replayProbed struct {
+	Verdict, Difference              string
+	Crates, Colours                  int
+	Player, Death, NoDeath, Followed string
+	Born, Before, After              string
+	Second, Played, Paused           int
+	Trouble                          string
+	Requests                         []string
+}
+
+// TestReplayPage opens the page of a recording whose replay differs in its last tick. It draws the world, jumps to events
+// and to the difference, follows an entity, and says what a held handle names at each tick.
+func TestReplayPage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "storm.recording")
+	require.NoError(t, os.WriteFile(path, recording(t, "storm", func(w *world.World) {
+		if w.Tick() == 85 {
+			w.Impulse(w.Slots().Handle(3), world.Vec3{Y: 1})
+		}
+	}), 0o600))
+	origin := servePage(t, "/replay", "replay", "--page", "--world=storm", path)
+	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
+		report := b.Open(t, liveSite(t, origin, replayProbe), "/replay").Next()
+		t.Logf("%s", report)
+		var p replayProbed
+		require.NoError(t, json.Unmarshal(report, &p))
+		require.Contains(t, p.Verdict, "first after tick 85: in bodies")
+		require.Equal(t, "85", p.Difference)
+		require.Equal(t, 10_000, p.Crates)
+		require.Greater(t, p.Colours, 3)
+		require.Regexp(t, `^tick 31: avatar \d+v\d+ was spawned$`, p.Player)
+		require.Regexp(t, `^tick \d\d: spark \d+v\d+ was destroyed`, p.Death)
+		require.Equal(t, "none before this tick", p.NoDeath)
+		require.Regexp(t, `^Following \d+v\d+\. $`, p.Followed)
+		require.Contains(t, p.Born, "live")
+		require.Contains(t, p.Born, "at ")
+		require.Contains(t, p.Before, "pending")
+		require.Contains(t, p.After, "live")
+		require.Equal(t, 60, p.Second)
+		require.Greater(t, p.Played, p.Second)
+		require.Greater(t, p.Paused, p.Second)
+		require.Empty(t, p.Trouble)
+		for _, r := range p.Requests {
+			require.Regexp(t, `^http://127\.0\.0\.1:`, r)
+		}
+	})
+}
