@@ -15,7 +15,7 @@ import (
 
 const (
 	// movesAtOnce bounds the rooms that move at the same time.
-	movesAtOnce = 8
+	movesAtOnce = 4
 	// movePause is the time until the rooms are looked at again that have not moved. maxMoveTries bounds how often one is tried: each failure after
 	// the other node has agreed costs its clients their connections.
 	movePause    = 250 * time.Millisecond

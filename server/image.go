@@ -90,7 +90,8 @@ type saver struct {
 
 	mu      sync.Mutex
 	images  admin.Images
-	unsaved bool // the newest save has failed
+	unsaved bool   // the newest save has failed
+	newest  uint64 // tick of the newest image that this run has saved; 0: none
 }
 
 func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
@@ -269,6 +270,22 @@ func (s *saver) takeWorld(img *world.Image) error {
 	return nil
 }
 
+// saveSoon makes the next tick begin a save, and reports whether one can succeed. It runs between ticks.
+func (s *saver) saveSoon() bool {
+	if s.mustNotSave() {
+		return false
+	}
+	s.due = time.Now()
+	return true
+}
+
+// newestTick returns the tick of the newest image that this run has saved; 0: none. Any goroutine may call it.
+func (s *saver) newestTick() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
+}
+
 // recordBlocked records the time for which a save has blocked a tick.
 func (s *saver) recordBlocked(d time.Duration) {
 	s.mu.Lock()
@@ -360,6 +377,7 @@ func (s *saver) recordSave(began time.Time, err error) {
 		return
 	}
 	s.images.Saved++
+	s.newest = s.image.Tick()
 	s.images.LastSaved, s.images.LastTook, s.images.LastBytes = now, now.Sub(began), size
 }
 

@@ -29,6 +29,8 @@ type journal struct {
 	world  *world.Journal // nil until the first image, and after an error until the next
 	begun  bool           // a segment has begun, or the first image has failed
 
+	segment uint64 // tick of the image with which the newest segment begins
+
 	notes, sessions []byte // scratch
 	newestExtra     []byte // in the journal
 	extraNow        []byte // scratch
@@ -135,7 +137,8 @@ func (j *journal) beginSegment() {
 		j.suspend(err)
 		return
 	}
-	j.file.BeginSegment(j.core.Config().Epoch, j.core.World().Tick(), head)
+	j.segment = j.core.World().Tick()
+	j.file.BeginSegment(j.core.Config().Epoch, j.segment, head)
 }
 
 // commitTick writes the frame of the last step. Until the first segment, output waits if the run awaits its first image.

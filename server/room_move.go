@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
 )
 
 // A room moves to another node in these steps. Until the release this node has the room, and after it the node that takes it finds the newest image in
@@ -19,11 +20,15 @@ import (
 //
 //	this node                               the other node
 //	---------------------------------       ---------------------------------------------
+//	image, while the room ticks
 //	take: its name and its run       ──►    makes the room, which waits; or refuses
-//	last tick, image, journal
+//	last tick, end of the journal
 //	hand: where the run continues    ──►    keeps the journal in memory
 //	releases the room for that node
 //	sessions end, clients ask again  ──►    takes the room, in the same block; restores it
+//
+// With JournalAlways the journal has all since that image. In the other modes, or if that image could not be saved, the last tick is followed by another
+// one, for which the room stands still.
 //
 // If the other node does not answer "hand", the next run of the room begins here, from the same image and journal.
 
@@ -35,6 +40,9 @@ const (
 	// agreeTimeout bounds the first question, and handTimeout the second one, for which a room stands still.
 	agreeTimeout = 5 * time.Second
 	handTimeout  = 5 * time.Second
+	// imageTimeout bounds how long a move waits for the image before it.
+	imageTimeout = 5 * time.Second
+	imagePoll    = 5 * time.Millisecond
 	// maxHanded bounds the journal of a room that moves: the notes of its sessions, and the game's state outside the world.
 	maxHanded = 32 << 20
 )
@@ -108,6 +116,7 @@ func (m *rooms) moveRoom(ctx context.Context, name, node string) error {
 	if err != nil {
 		return err
 	}
+	r.run.Load().saveBeforeMove(ctx)
 	if err := m.askMove(ctx, node, q, agreeTimeout); err != nil {
 		m.endMove(r)
 		m.dropMove(mv, name)
@@ -189,6 +198,11 @@ func (r *run) saveForMove() error {
 		if err := r.endAndSave(); err != nil {
 			return err
 		}
+	case r.journalSuffices():
+		if !r.endWithJournal() {
+			return r.endAndSave()
+		}
+		r.kept = true
 	case r.keepSessions(endMoved):
 		r.kept = true
 	case r.loop.journal.end() == nil: // which the next run repeats here
@@ -203,6 +217,45 @@ func (r *run) saveForMove() error {
 	}
 	r.leaves = true
 	return nil
+}
+
+// saveBeforeMove saves the world while it ticks, so that the room stands still for its journal alone. It waits for that, for a bounded time.
+func (r *run) saveBeforeMove(ctx context.Context) {
+	if r.loop.journal == nil || r.loop.journal.mode != imagefile.JournalAlways {
+		return
+	}
+	before, saves := r.loop.saver.report(), false
+	err := r.loop.runBetweenTicks(ctx, func() { saves = r.loop.saver.saveSoon() })
+	for began := time.Now(); err == nil && saves && ctx.Err() == nil && time.Since(began) < imageTimeout; time.Sleep(imagePoll) {
+		now := r.loop.saver.report()
+		saves = now.Saved == before.Saved && now.Failed == before.Failed
+	}
+}
+
+// journalSuffices reports whether the newest image and the journal after it hold the run: another node needs no image of the last tick.
+func (r *run) journalSuffices() bool {
+	j, s := r.loop.journal, r.loop.saver
+	if j.mode != imagefile.JournalAlways || s.isHeld() {
+		return false
+	}
+	s.saving.Wait()
+	s.raisePanic()
+	saved := s.newestTick()
+	return j.world != nil && saved != 0 && saved == j.segment && r.core.TicksLeft() > 0 && r.loop.permit.mayRun()
+}
+
+// endWithJournal ends the journal after one more step, which has what the ends of sessions do since the last tick. It reports whether all is on
+// the disk. If not, the sessions have not ended.
+func (r *run) endWithJournal() bool {
+	r.core.EndLeaving()
+	r.core.Step()
+	r.loop.journal.commitTick(false)
+	r.loop.publishReport(r.core.World().StateHash())
+	if r.loop.journal.end() != nil {
+		return false // which is logged
+	}
+	r.core.Release(math.MaxUint64)
+	return true
 }
 
 // finishMove hands the room over to the node to which it moves, if the run was to end for that. stays: the room's next run begins here.
@@ -253,7 +306,7 @@ func (l *roomLife) handOver(was *run, mv *roomMove) error {
 	q := moveQuestion{Ask: askHand, Move: mv.id, Room: l.room.name}
 	if was.kept {
 		var err error
-		q.Run, q.Tick, q.Block = was.core.Config().Epoch, was.core.World().Tick(), was.block
+		q.Run, q.Tick, q.Block = was.core.Config().Epoch, was.loop.journal.segment, was.block
 		if q.Journal, err = was.store.CopySegment(q.Run, q.Tick, maxHanded); err != nil {
 			return err
 		}

@@ -94,6 +94,37 @@ func TestResumeAfterAMoveNeedsNoToken(t *testing.T) {
 	})
 }
 
+// With JournalAlways the image that goes along is from before the last tick, so that the room stands still for its journal alone. The journal
+// also has the ends of sessions in between.
+func TestRoomStandsStillForItsJournal(t *testing.T) {
+	for mode, behind := range map[imagefile.JournalMode]bool{imagefile.JournalEverySecond: false, imagefile.JournalAlways: true} {
+		inTwoServers(t, movable(t, mode), func(x *twoServers) {
+			t := x.t
+			ann, bob := greetAs(x.a, "match/1", "ann"), greetAs(x.a, "match/1", "bob")
+			time.Sleep(1500 * time.Millisecond)
+			was := x.a.now("match/1")
+			x.a.takeCalls()
+			x.nodeB.cutMove = func(ask string) error {
+				switch ask {
+				case askTake:
+					was.core.Kick(bob.newestWelcome().Session, "")
+				case askHand:
+					image, _, err := x.nodeA.FindImage("match/1")
+					require.NoError(t, err)
+					require.Equal(t, behind, image.Tick < was.core.World().Tick())
+				}
+				return nil
+			}
+			require.NoError(t, x.a.moveRoom(context.Background(), "match/1", "b:2"))
+			time.Sleep(time.Second)
+			require.Equal(t, []string{"leave match/1 bob"}, x.a.takeCalls())
+			require.Equal(t, 1, x.b.away("match/1"))
+			require.Equal(t, was.core.Config().Epoch, x.b.now("match/1").core.Config().Epoch)
+			require.Equal(t, ann.newestWelcome().Session, resumeAt(x.b, "ann", ann.newestWelcome()).newestWelcome().Session)
+		})
+	}
+}
+
 // Without a journal the sessions of a room that moves end, and its world continues there.
 func TestRoomMovesWithoutAJournal(t *testing.T) {
 	inTwoServers(t, movable(t, imagefile.JournalOff), func(x *twoServers) {

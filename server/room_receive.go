@@ -16,6 +16,11 @@ const (
 	arrivalTimeout  = 30 * time.Second
 	takeOverTimeout = 10 * time.Second
 	takeOverPoll    = 5 * time.Millisecond
+	// maxArriving bounds the rooms that come at the same time, since each stands still for the others. Further ones tick on where they are, for
+	// turnTimeout at most.
+	maxArriving = 3
+	turnTimeout = 3 * time.Second
+	turnPoll    = 10 * time.Millisecond
 )
 
 var (
@@ -38,7 +43,7 @@ type arrival struct {
 }
 
 // answerMove answers a question of a node that a room leaves. The error is a *wire.Error.
-func (m *rooms) answerMove(_ context.Context, question []byte) error {
+func (m *rooms) answerMove(ctx context.Context, question []byte) error {
 	var q moveQuestion
 	err := json.Unmarshal(question, &q)
 	if err != nil || q.Move == "" || q.By > byOperator || q.Sessions < 0 || q.Block < 0 {
@@ -46,6 +51,7 @@ func (m *rooms) answerMove(_ context.Context, question []byte) error {
 	}
 	switch q.Ask {
 	case askTake:
+		m.awaitTurn(ctx)
 		return m.beginArrival(q)
 	case askHand, askDrop:
 		return m.settleArrival(q)
@@ -103,6 +109,25 @@ func (m *rooms) settleArrival(q moveQuestion) error {
 		close(a.handed)
 	}
 	return nil
+}
+
+// awaitTurn waits while many rooms are on their way here.
+func (m *rooms) awaitTurn(ctx context.Context) {
+	for began := time.Now(); m.countArriving() >= maxArriving && time.Since(began) < turnTimeout && ctx.Err() == nil; {
+		time.Sleep(turnPoll)
+	}
+}
+
+// countArriving returns the number of rooms on their way here.
+func (m *rooms) countArriving() (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.byName {
+		if r.arrival != nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (a *arrival) isHanded() bool { return isClosed(a.handed) }

@@ -101,7 +101,12 @@ var moveRules = link.Rules{MaxBody: 64 << 20, Within: 15 * time.Second}
 
 // AskNode implements server.Cluster.
 func (n *node) AskNode(ctx context.Context, node string, question []byte) error {
-	err := n.link.Stream(ctx, node, link.Moves, bytes.NewReader(question), io.Discard, 0)
+	var err error
+	if len(question) <= link.MaxBody { // no copy of an image delays it
+		_, err = n.link.Call(ctx, node, link.Moves, question)
+	} else {
+		err = n.link.Stream(ctx, node, link.Moves, bytes.NewReader(question), io.Discard, 0)
+	}
 	if refused, ok := errors.AsType[*link.RefusedError](err); ok {
 		return &wire.Error{Code: cmp.Or(wire.Code(refused.Code), wire.Internal), Detail: refused.Text}
 	}
