@@ -43,6 +43,7 @@ internal/fault/overlay internal/fault
 internal/cpu        x/sys
 internal/columns    bulk internal/cpu x/sys
 internal/spelling
+internal/cstruct    replication/schema
 internal/fieldtag   internal/spelling
 internal/atomicfile natefinch
 internal/disk       internal/atomicfile internal/regularfile flock
@@ -81,6 +82,7 @@ internal/quicserve  replication/wire server/session internal/atomicfile internal
 internal/admin      internal/address internal/cpu internal/printable internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/atomicfile internal/printable internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram prometheus quic-go x/time zap
 client/python
+client/c            C bulk client internal/cstruct replication/schema replication/wire
 client/ts/bundle    esbuild
 client/internal/work   replication/wire
 client/internal/bodies bulk field client/internal/work internal/bitio replication/schema replication/wire world/motion internal/rowschema
@@ -93,7 +95,7 @@ internal/botrun/page internal/atomicfile internal/botrun
 loadtest/command    client internal/address internal/atomicfile internal/botrun internal/botrun/page internal/commandline internal/regularfile loadtest/bot server/token hdrhistogram kong prommodel promtext zap
 loadtest            internal/commandline internal/scenes/bots loadtest/command
 cmd/worldd          field internal/atomicfile internal/effectfile internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
-server/host         client field internal/address internal/admin internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/agones server/cluster server/cluster/etcd server/cluster/link server/cluster/nodefile server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
+server/host         client field internal/address internal/admin internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/cstruct internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/agones server/cluster server/cluster/etcd server/cluster/link server/cluster/nodefile server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/host/examples/neighbours client loadtest/bot replication/schema server server/host world
 server/traces       server otel
@@ -146,7 +148,7 @@ zstd         github.com/klauspost/compress/zstd
 const benchModule = "internal/bench"
 
 // toolModules are modules of one command each, whose dependencies users of worldd do without.
-var toolModules = []string{"client/ts/bundle", "internal/fieldrender", "server/cluster/engine", "server/host/examples/accounts", "server/traces"}
+var toolModules = []string{"client/c", "client/ts/bundle", "internal/fieldrender", "server/cluster/engine", "server/host/examples/accounts", "server/traces"}
 
 // independent: files, also of tests, that are written from the protocol's pages alone, and all that they
 // may use of this module: handles, and the types in which what they read is compared.
@@ -181,11 +183,11 @@ var (
 // one of them: lower the number when one goes, and give a reason for one that comes.
 const surface = `
 bulk                 68
-client              130
+client              133
 field                42
 loadtest/bot         12
 loadtest/rig         28
-replication/schema   74
+replication/schema   75
 server              113
 server/host          16
 server/outbox         8

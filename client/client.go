@@ -61,8 +61,8 @@ type Client struct {
 	addresses addresses
 	state     State
 	log       *zap.Logger
-	start     time.Time
-	sent      time.Duration // when the newest Input was sent
+	clock     func() time.Duration // unless there is a Simulation
+	sent      time.Duration        // when the newest Input was sent
 	silence   silence
 	timer     *time.Timer // of Wait
 	past      Traffic     // of earlier connections
@@ -89,7 +89,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cl := &Client{config: c, addresses: newAddresses(c), tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), start: time.Now(), timer: time.NewTimer(0)}
+	cl := &Client{config: c, addresses: newAddresses(c), tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), clock: c.newClock(), timer: time.NewTimer(0)}
 	session.hooks = hooks{welcomed: cl.reportWelcome, await: cl.awaitArrivals, mayBegin: c.FreshToken != nil}
 	link, err := cl.newDialer()(ctx)
 	switch {

@@ -144,6 +144,9 @@ type Config struct {
 	// Fallback makes the client also connect by WebSocket, over TCP to Addr, if no answer to UDP arrives in 1.2 s: some
 	// networks block UDP. The server needs Config.Web. Each connection of the client tries both; at most one has the session.
 	Fallback bool
+	// Clock is the time since a fixed origin, for callers with a clock of their own, such as an engine's. It must never go back, and runs about
+	// as fast as time. All goroutines of the client call it. nil is the process's monotonic clock.
+	Clock func() time.Duration
 	// Simulation replaces the network and the clock, for tests of games: see package
 	// loadtest/rig. Addr and the fields about certificates then have no effect.
 	Simulation Simulation
@@ -182,6 +185,15 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("client: Port and Socket exclude each other: a client has one socket"))
 	}
 	return errors.Join(errs...)
+}
+
+// newClock returns the clock of a client that begins now.
+func (c Config) newClock() func() time.Duration {
+	if c.Clock != nil {
+		return c.Clock
+	}
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) }
 }
 
 // maxFingerprints bounds Config.Fingerprint.

@@ -22,15 +22,15 @@ type connection struct {
 	*pump
 }
 
-// openConnection opens a connection. Arrival times are since start. With Fallback it tries TCP after wait.
-func openConnection(ctx context.Context, c Config, t *tls.Config, start time.Time, wait time.Duration) (*connection, error) {
+// openConnection opens a connection. Arrival times are of clock. With Fallback it tries TCP after wait.
+func openConnection(ctx context.Context, c Config, t *tls.Config, clock func() time.Duration, wait time.Duration) (*connection, error) {
 	if c.Fallback {
-		return raceFallback(ctx, c, t, start, wait)
+		return raceFallback(ctx, c, t, clock, wait)
 	}
-	return openQUIC(ctx, c, t, start)
+	return openQUIC(ctx, c, t, clock)
 }
 
-func openQUIC(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
+func openQUIC(ctx context.Context, c Config, t *tls.Config, clock func() time.Duration) (*connection, error) {
 	d, err := dialServer(ctx, c, t)
 	if err != nil {
 		return nil, fmt.Errorf("client: can't connect to %s: %w", c.Addr, explainDial(err))
@@ -40,7 +40,7 @@ func openQUIC(ctx context.Context, c Config, t *tls.Config, start time.Time) (*c
 		_ = d.conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
 		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explainClose(err)), d.own.closeSocket())
 	}
-	return &connection{socket: d.own, pump: newPump(&quicTransport{Conn: d.conn, stream: stream}, start)}, nil
+	return &connection{socket: d.own, pump: newPump(&quicTransport{Conn: d.conn, stream: stream}, clock)}, nil
 }
 
 // Close implements Conn.

@@ -157,8 +157,8 @@ func (e *Entity) valuesOf(n, i int) []uint32 {
 	return e.states.valuesOf(i, e.layout.values)[spec.Offset:][:spec.Values]
 }
 
-// restoreInto sets v to values of component n of e.
-func restoreInto[T any](e *Entity, n int, values []uint32, v *T) {
+// restoreInto sets the struct that v points to to values of component n of e.
+func restoreInto(e *Entity, n int, values []uint32, v any) {
 	if e.states.owned {
 		e.layout.rows.Component(n).Restore(values, v)
 	} else {

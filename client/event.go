@@ -51,16 +51,30 @@ func OnAnyEvent(e *Events, f func(tick uint32, name, fields string)) {
 	e.untyped = append(e.untyped, f)
 }
 
+// OnEventValue is OnEvent for programs that handle events of any game: t is the type that the schema declares for an
+// event, and event is a pointer to a new t, which f may keep.
+func OnEventValue(e *Events, t reflect.Type, f func(tick uint32, event any)) {
+	e.addFunction(t, eventHandler{false, func(m *rowschema.Message, body *rowschema.Payload, tick uint32) (func(), error) {
+		event := reflect.New(t).Interface()
+		err := m.Restore(body, event)
+		return func() { f(tick, event) }, err
+	}})
+}
+
 func addHandler[T any](e *Events, rendered bool, f func(tick uint32, event T)) {
-	if e.handlers == nil {
-		e.handlers = map[reflect.Type][]eventHandler{}
-	}
-	t := reflect.TypeFor[T]()
-	e.handlers[t] = append(e.handlers[t], eventHandler{rendered, func(m *rowschema.Message, body *rowschema.Payload, tick uint32) (func(), error) {
+	e.addFunction(reflect.TypeFor[T](), eventHandler{rendered, func(m *rowschema.Message, body *rowschema.Payload, tick uint32) (func(), error) {
 		var event T
 		err := m.Restore(body, &event)
 		return func() { f(tick, event) }, err
 	}})
+}
+
+// addFunction adds a function for events of type t.
+func (e *Events) addFunction(t reflect.Type, h eventHandler) {
+	if e.handlers == nil {
+		e.handlers = map[reflect.Type][]eventHandler{}
+	}
+	e.handlers[t] = append(e.handlers[t], h)
 }
 
 // checkHandlers reports the types that s does not declare as events.

@@ -21,7 +21,7 @@ const webSocketPath = "/worldd"
 
 // raceFallback connects by QUIC, and also by WebSocket after wait or the failure of QUIC. The other connection is closed:
 // it has sent nothing, so that no session begins on it.
-func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time, wait time.Duration) (*connection, error) {
+func raceFallback(ctx context.Context, c Config, t *tls.Config, clock func() time.Duration, wait time.Duration) (*connection, error) {
 	type result struct {
 		link *connection
 		err  error
@@ -31,7 +31,7 @@ func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time,
 	defer cancel()
 	failed, results := make(chan struct{}), make(chan result, 2)
 	go func() {
-		link, err := openQUIC(ctx, c, t, start)
+		link, err := openQUIC(ctx, c, t, clock)
 		if err != nil {
 			close(failed)
 		}
@@ -45,7 +45,7 @@ func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time,
 			results <- result{err: ctx.Err(), tcp: true}
 			return
 		}
-		link, err := openWebSocket(ctx, c, t, start)
+		link, err := openWebSocket(ctx, c, t, clock)
 		results <- result{link, err, true}
 	}()
 	var overUDP, overTCP error
@@ -71,7 +71,7 @@ func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time,
 }
 
 // openWebSocket connects over TCP.
-func openWebSocket(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
+func openWebSocket(ctx context.Context, c Config, t *tls.Config, clock func() time.Duration) (*connection, error) {
 	to := url.URL{Scheme: "wss", Host: c.Addr, Path: webSocketPath}
 	conn, hangUp, err := dialWebSocket(ctx, to.String(), t)
 	if err == nil && conn.Subprotocol() != wire.WebSocketProtocol {
@@ -81,7 +81,7 @@ func openWebSocket(ctx context.Context, c Config, t *tls.Config, start time.Time
 		return nil, fmt.Errorf("over TCP too: %w", explainDial(err))
 	}
 	link := wslink.New(conn, hangUp)
-	p := newPump(link, start)
+	p := newPump(link, clock)
 	p.done.Go(link.Receive)
 	return &connection{overTCP: true, pump: p}, nil
 }

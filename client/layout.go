@@ -16,20 +16,21 @@ import (
 // layout is the server's schema, and where it has the items that the caller declares. It is
 // read-only, except for bodies.
 type layout struct {
-	codec      *rowcodec.Codec
-	schema     *schema.Schema // schema of the codec
-	rows       *rowschema.Layout
-	messages   *rowschema.Messages
-	specs      []schema.Component // of schema
-	values     int                // in a row
-	hash       uint64             // of schema
-	declared   *schema.Schema     // schema of the caller; nil: none
-	changes    []string           // what schema lacks of declared, or has in another form
-	numbers    []int              // by number in declared: the component's number in schema, -1 if the server lacks it
-	textFields []schema.TextField // of schema
-	textMask   uint32             // bitmap of the components that have some
-	body       int                // number of the component that Body reads, -1 if there is none
-	bodies     *bodies.Bodies     // computed bodies of the replica; nil: none
+	codec        *rowcodec.Codec
+	schema       *schema.Schema // schema of the codec
+	rows         *rowschema.Layout
+	messages     *rowschema.Messages
+	specs        []schema.Component // of schema
+	values       int                // in a row
+	hash         uint64             // of schema
+	declared     *schema.Schema     // schema of the caller; nil: none
+	changes      []string           // what schema lacks of declared, or has in another form
+	numbers      []int              // by number in declared: the component's number in schema, -1 if the server lacks it
+	textFields   []schema.TextField // of schema
+	textMask     uint32             // bitmap of the components that have some
+	body         int                // number of the component that Body reads, -1 if there is none
+	bodies       *bodies.Bodies     // computed bodies of the replica; nil: none
+	declaredBody *bodies.Fields     // of the caller's body; nil: it declares none, or has other types
 }
 
 // newLayout returns the layout of the rows that c reads, for a caller that declares some of its
@@ -42,8 +43,12 @@ func newLayout(c *rowcodec.Codec, declared *schema.Schema, changes []string) *la
 		body = n
 	}
 	var numbers []int
+	var own *bodies.Fields
 	if declared != nil {
 		for _, c := range declared.Components() {
+			if c.Name == schema.BodyComponent && c.Type != nil {
+				own = bodies.FieldsOf(c.Name, c.Type)
+			}
 			n, served := s.ByName(c.Name)
 			if !served {
 				n = -1
@@ -52,7 +57,7 @@ func newLayout(c *rowcodec.Codec, declared *schema.Schema, changes []string) *la
 		}
 	}
 	return &layout{
-		codec: c, schema: s, rows: c.Layout(), messages: rowschema.NewMessages(s), values: s.Values(), hash: s.Hash(), declared: declared,
+		declaredBody: own, codec: c, schema: s, rows: c.Layout(), messages: rowschema.NewMessages(s), values: s.Values(), hash: s.Hash(), declared: declared,
 		changes: changes, specs: specs, numbers: numbers, body: body, textFields: c.Layout().TextFields(), textMask: c.Layout().TextMask(),
 	}
 }

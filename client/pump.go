@@ -85,7 +85,7 @@ func (t *quicTransport) Flush() error { return nil }
 // goroutines do not interpret them.
 type pump struct {
 	conn  transport
-	start time.Time
+	clock func() time.Duration
 
 	arrived chan struct{} // holds a token while something waits for Receive, and once nothing more will arrive
 	room    chan struct{} // holds a token after a Receive that readStream waited for
@@ -103,9 +103,9 @@ type pump struct {
 	stats  Traffic
 }
 
-func newPump(conn transport, start time.Time) *pump {
+func newPump(conn transport, clock func() time.Duration) *pump {
 	p := &pump{
-		conn: conn, start: start,
+		conn: conn, clock: clock,
 		arrived: make(chan struct{}, 1), room: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
 	p.done.Go(p.readStream)
@@ -237,7 +237,7 @@ func (p *pump) readDatagrams() {
 			p.in.Datagrams = append(p.in.Datagrams[:0], p.in.Datagrams[1:]...)
 			p.stats.DatagramsDropped++
 		}
-		p.in.Datagrams = append(p.in.Datagrams, Datagram{d, time.Since(p.start)})
+		p.in.Datagrams = append(p.in.Datagrams, Datagram{d, p.clock()})
 		p.stats.BytesReceived += uint64(len(d))
 		p.stats.Datagrams++
 		putToken(p.arrived)

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -41,7 +40,7 @@ func Rooms(ctx context.Context, c Config, query string) ([]wire.RoomInfo, error)
 func openFirst(ctx context.Context, c Config, t *tls.Config) (link *connection, err error) {
 	for _, c.Addr = range newAddresses(c).all {
 		limited, cancel := context.WithTimeout(ctx, addressPatience)
-		link, err = openConnection(limited, c, t, time.Now(), fallbackDelay)
+		link, err = openConnection(limited, c, t, c.newClock(), fallbackDelay)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			break

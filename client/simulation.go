@@ -53,7 +53,7 @@ func (c *Client) now() time.Duration {
 	if s := c.config.Simulation; s != nil {
 		return s.Now()
 	}
-	return time.Since(c.start)
+	return c.clock()
 }
 
 // dialer opens a connection.
@@ -61,7 +61,7 @@ type dialer func(context.Context) (Conn, error)
 
 // newDialer returns a function that any goroutine may call.
 func (c *Client) newDialer() dialer {
-	config, t, start := c.config, c.tls, c.start
+	config, t, clock := c.config, c.tls, c.clock
 	if s := config.Simulation; s != nil {
 		return func(context.Context) (Conn, error) { return s.Connect(config.Addr) }
 	}
@@ -76,7 +76,7 @@ func (c *Client) newDialer() dialer {
 			defer cancel()
 			ctx = limited
 		}
-		link, err := openConnection(ctx, config, t, start, wait)
+		link, err := openConnection(ctx, config, t, clock, wait)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/internal/address"
 	"github.com/worldd/worldd/internal/commandline"
+	"github.com/worldd/worldd/internal/cstruct"
 	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -16,7 +17,7 @@ import (
 // schemaCommand prints the schema that clients of a world receive.
 type schemaCommand struct {
 	Of   string `arg:"" optional:"" default:"${world}" placeholder:"${schemaOf}" help:"${schemaHelp}"`
-	Lang string `enum:"text,json,ts" default:"text" help:"text, as the protocol has it, json, or ts: a module of types and accessors for @worldd/client (${default})."`
+	Lang string `enum:"text,json,ts,c" default:"text" help:"text, as the protocol has it, json, ts: a module of types and accessors for @worldd/client, or c: a header of structs for worldd.h (${default})."`
 
 	connectFlags
 }
@@ -77,6 +78,8 @@ func writeSchema(s *schema.Schema, lang, program string) (string, error) {
 	switch lang {
 	case "text":
 		return s.Text(), nil
+	case "c":
+		return cstruct.Header(s, program, program+" schema --lang c")
 	case "ts":
 		return s.TypeScript(program + " schema --lang ts"), nil
 	}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"math"
+	"sync"
+	"time"
+)
+
+// hostClock is the host's clock: at each wd_update it shows the host's time, between them it runs as time does. Packets that
+// arrive between two updates are stamped by it. It never goes back.
+type hostClock struct {
+	mu     sync.Mutex
+	set0   bool          // the host's first time is known
+	origin float64       // the host's time, in seconds, at which at would be 0
+	at     time.Duration // when the host last set it
+	since  time.Time     // when that was
+	last   time.Duration // the latest time shown
+}
+
+// maxSeconds bounds a host's time: 30 years of either sign.
+const maxSeconds = 1e9
+
+// set sets the clock to the host's time. It returns false if now is no time.
+func (c *hostClock) set(now float64) bool {
+	if math.IsNaN(now) || math.Abs(now) > 8*maxSeconds {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	shown := c.shown()
+	if !c.set0 {
+		c.set0, c.origin = true, now-shown.Seconds()
+	}
+	c.at, c.since = max(seconds(now-c.origin), shown), time.Now()
+	return true
+}
+
+// now returns the time.
+func (c *hostClock) now() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shown()
+}
+
+func (c *hostClock) shown() time.Duration {
+	c.last = max(c.last, c.at+time.Since(c.since))
+	return c.last
+}
+
+// seconds converts seconds.
+func seconds(s float64) time.Duration {
+	return time.Duration(min(max(s, -maxSeconds), maxSeconds) * float64(time.Second))
+}
