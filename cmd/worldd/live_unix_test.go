@@ -34,6 +34,24 @@ var liveProbe string
 //go:embed testdata/live_tokens.js
 var liveTokens string
 
+// axeCore checks pages for accessibility. It is there once client/ts/test.sh has run.
+const axeCore = "../../client/ts/node_modules/axe-core/axe.min.js"
+
+// axeFindings runs it.
+//
+//go:embed testdata/axe_findings.js
+var axeFindings []byte
+
+// requireAccessible checks the report of axeFindings.
+func requireAccessible(t *testing.T, findings []string) {
+	if _, err := os.Stat(axeCore); err != nil {
+		t.Logf("not checked for accessibility: %v", err)
+		return
+	}
+	require.NotNil(t, findings, "axe-core has not run")
+	require.Empty(t, findings)
+}
+
 // probed is the report of liveProbe.
 type probed struct {
 	Message, Title, Advice, Crate                string
@@ -51,6 +69,7 @@ type probed struct {
 	Components, Coded, Tick99, Ended string
 	Profile                          int
 	Trouble                          string
+	Axe                              []string
 }
 
 // played is the report of liveTokens.
@@ -81,7 +100,7 @@ func liveHandler(admin, probe, elements string) http.Handler {
 			if err != nil {
 				return err
 			}
-			text := strings.Replace(string(page), "<script", elements+`<script src="/browsertest.js"></script><script type="module" src="/probe.js"></script><script`, 1)
+			text := strings.Replace(string(page), "<script", elements+`<script src="/browsertest.js"></script><script src="/axe.js"></script><script type="module" src="/probe.js"></script><script`, 1)
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
 			r.Header.Set("Content-Length", strconv.Itoa(len(text)))
 			return nil
@@ -89,6 +108,11 @@ func liveHandler(admin, probe, elements string) http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", proxy)
+	mux.HandleFunc("GET /axe.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		axe, _ := os.ReadFile(axeCore) // missing until npm ci
+		_, _ = w.Write(append(axe, axeFindings...))
+	})
 	mux.HandleFunc("GET /probe.js", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript")
 		_, _ = io.WriteString(w, probe)
@@ -161,6 +185,7 @@ func TestLivePage(t *testing.T) {
 		require.Greater(t, p.Profile, 100)
 		require.Empty(t, p.Trouble)
 		require.Contains(t, p.Ended, "The operator has ended your session")
+		requireAccessible(t, p.Axe)
 	})
 }
 

@@ -28,7 +28,7 @@ type replayProbed struct {
 	Born, Before, After              string
 	Second, Played, Paused           int
 	Trouble                          string
-	Requests                         []string
+	Requests, Axe                    []string
 }
 
 // TestReplayPage opens the page of a recording whose replay differs in its last tick. It draws the world, jumps to events
@@ -62,6 +62,7 @@ func TestReplayPage(t *testing.T) {
 		require.Greater(t, p.Played, p.Second)
 		require.Greater(t, p.Paused, p.Second)
 		require.Empty(t, p.Trouble)
+		requireAccessible(t, p.Axe)
 		for _, r := range p.Requests {
 			require.Regexp(t, `^http://127\.0\.0\.1:`, r)
 		}

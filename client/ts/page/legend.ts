@@ -54,7 +54,7 @@ export class Legend {
       const count = document.createElement('b')
       const button = document.createElement('button')
       button.textContent = 'Hold nearest'
-      button.ariaLabel = `hold the nearest ${name}`
+      button.ariaLabel = `Hold nearest ${name}`
       button.onclick = () => this.#hold(kind)
       item.append(swatch, label, count, button)
       return { item, count, button }

@@ -5,6 +5,7 @@ import { type Admin, textOf } from './admin.ts'
 import { Cluster } from './cluster.ts'
 import { element, fillTable, setText } from './dom.ts'
 import { bytes } from './panel.ts'
+import { Spark } from './spark.ts'
 
 /** How often the figures are fetched, and how long a profile runs, both in ms. */
 const period = 2000
@@ -53,6 +54,7 @@ export class Operator {
   readonly #admin: Admin
   readonly #part = element<HTMLDetailsElement>('operator')
   readonly #cluster = new Cluster()
+  readonly #p99Spark = new Spark('p99Spark')
   #timer: ReturnType<typeof setTimeout> | undefined
   #before: { readonly at: number; readonly coded: Map<string, number> } | undefined
 
@@ -115,6 +117,7 @@ export class Operator {
     ] as const) {
       setText(id, `${(1000 * (m.get(`worldd_tick_quantile_seconds{quantile="${quantile}"}`) ?? 0)).toFixed(2)} ms`)
     }
+    this.#p99Spark.add(performance.now(), 1000 * (m.get('worldd_tick_quantile_seconds{quantile="0.99"}') ?? 0))
     setText('overruns', m.get('worldd_tick_overruns_total') ?? 0)
     const now = { at: performance.now(), coded: codedBytes(m) }
     const before = this.#before

@@ -4,6 +4,7 @@ import type { Client } from '../src/index.ts'
 import type { OwnAvatar } from './avatar.ts'
 import { element, fillTable, setText } from './dom.ts'
 import type { Look } from './looks.ts'
+import { Spark } from './spark.ts'
 import type { Seen } from './view.ts'
 
 /** The number of samples that a rate covers. */
@@ -27,6 +28,8 @@ export class Panel {
   /** Counts the handles that are not live. */
   verdicts: () => { hidden: number; stale: number } = () => ({ hidden: 0, stale: 0 })
   readonly #samples: Sample[] = []
+  readonly #bytesSpark = new Spark('bytesSpark')
+  readonly #rttSpark = new Spark('rttSpark')
   #busy = 0
   #frames = 0
   #computes = false // bodies of some kind are computed
@@ -55,6 +58,8 @@ export class Panel {
     const rate = (k: 'bytes' | 'rows' | 'snapshots'): number =>
       last.at > first.at ? (1000 * Math.max(last[k] - first[k], 0)) / (last.at - first.at) : 0
     setText('bytes', `${(rate('bytes') / 1000).toFixed(1)} kB/s`)
+    this.#bytesSpark.add(at, rate('bytes') / 1000)
+    this.#rttSpark.add(at, link.rtt)
     setText('rows', `${Math.round(rate('rows'))}/s`)
     setText('snapshots', `${rate('snapshots').toFixed(0)}/s`)
     setText('rtt', `${link.rtt.toFixed(1)} ms`)

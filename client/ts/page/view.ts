@@ -12,6 +12,16 @@ export interface Seen {
   readonly kinds: number[] // entities by kind
 }
 
+/** Where a label is, in pixels. */
+interface Label {
+  readonly left: number
+  readonly right: number
+  readonly y: number
+}
+
+/** The height of a label. */
+const labelPixels = 14
+
 /** The opacity of sleeping bodies. */
 const fadedAlpha = 0.4
 
@@ -43,6 +53,7 @@ export class View {
   readonly #palette = new Palette()
   readonly #place = new Float32Array(3)
   readonly #lastSeen = new Map<Handle, readonly [x: number, z: number]>() // where held entities were drawn
+  readonly #labelled: Label[] = [] // in this picture
   #follows = false // whether the picture follows a body
 
   constructor(canvas: HTMLCanvasElement) {
@@ -234,27 +245,36 @@ export class View {
     return Math.max(metres * this.#scale, e.handle === c.controlled || c.nameOf(e) !== '' ? 5 : minRadius)
   }
 
-  /** Writes the names of entities, and draws rings around held ones. */
+  /** Writes the names of entities, and draws rings around held ones. Held ones come first: a label that would cover another is left out. */
   #labels(c: Scene, held: ReadonlyMap<Handle, unknown>): void {
     const paper = this.#paper
-    const place = this.#place
     paper.font = '600 12px system-ui, sans-serif'
     paper.textAlign = 'center'
     paper.lineJoin = 'round'
-    for (const e of c.all) {
-      const own = e.handle === c.controlled
-      const isHeld = held.has(e.handle)
-      const name = c.nameOf(e)
-      if (!(own || isHeld || name !== '') || !c.locate(e, place)) continue
-      const x = this.#left(place[0]!)
-      const y = this.#top(place[2]!)
-      const r = this.#radius(c, e)
-      if (own || isHeld) this.#ring(own ? 'text' : 'accent', x, y, r + 4)
-      if (isHeld) this.#lastSeen.set(e.handle, [place[0]!, place[2]!])
-      if (name !== '') this.#label(name, x, y - r - 8)
-      else if (isHeld) this.#label(formatHandle(e.handle), x, y - r - 8)
-    }
+    this.#labelled.length = 0
     this.#lost(c, held)
+    const comesFirst = (e: Drawn): boolean => e.handle === c.controlled || held.has(e.handle)
+    for (const e of c.all) if (comesFirst(e)) this.#mark(c, e, held.has(e.handle))
+    for (const e of c.all) {
+      const name = comesFirst(e) ? '' : c.nameOf(e)
+      if (name !== '' && c.locate(e, this.#place)) this.#name(name, this.#radius(c, e))
+    }
+  }
+
+  /** Draws a ring around an entity that is held or followed, and writes its name. */
+  #mark(c: Scene, e: Drawn, isHeld: boolean): void {
+    const place = this.#place
+    if (!c.locate(e, place)) return
+    const r = this.#radius(c, e)
+    const own = e.handle === c.controlled
+    this.#ring(own ? 'text' : 'accent', this.#left(place[0]!), this.#top(place[2]!), r + 4)
+    if (isHeld) this.#lastSeen.set(e.handle, [place[0]!, place[2]!])
+    this.#name(c.nameOf(e) || (isHeld ? formatHandle(e.handle) : ''), r)
+  }
+
+  /** Writes a name above the entity at place. */
+  #name(name: string, r: number): void {
+    if (name !== '') this.#label(name, this.#left(this.#place[0]!), this.#top(this.#place[2]!) - r - 8)
   }
 
   #ring(colour: string, x: number, y: number, r: number): void {
@@ -296,6 +316,10 @@ export class View {
 
   #label(text: string, x: number, y: number, colour = 'text'): void {
     const paper = this.#paper
+    const half = paper.measureText(text).width / 2 + 2
+    const covers = (l: Label): boolean => x - half < l.right && x + half > l.left && Math.abs(y - l.y) < labelPixels
+    if (this.#labelled.some(covers)) return
+    this.#labelled.push({ left: x - half, right: x + half, y })
     paper.strokeStyle = this.#palette.of('ground')
     paper.lineWidth = 4
     paper.strokeText(text, x, y)

@@ -10,7 +10,7 @@ const world = document.getElementById("world")
 world.setPointerCapture = () => {}
 
 // hold presses the button that holds the nearest entity of a kind.
-const hold = kind => document.querySelector(`#kinds button[aria-label="hold the nearest ${kind}"]`).click()
+const hold = kind => document.querySelector(`#kinds button[aria-label="Hold nearest ${kind}"]`).click()
 
 await sleep(2000)
 key("keydown", "KeyA")

@@ -53,7 +53,7 @@ const line = words => held().find(l => l.includes(words)) // the page itself hol
 await until("pasted handle", () => line("9999v7 pending"))
 const pasted = line("9999v7 pending")
 
-document.querySelector('#kinds button[aria-label="hold the nearest crate"]').click()
+document.querySelector('#kinds button[aria-label="Hold nearest crate"]').click()
 await until("nearest crate", () => line("crate · in view × identity: Mark"))
 const crate = line("crate · in view × identity: Mark")
 
@@ -93,6 +93,7 @@ const shown = {
   awake: number("awake"), asleep: number("asleep"), avatars: inView("avatar"), kinds: document.querySelectorAll("#kinds li").length, crate, title: document.title, advice: text("advice"), live: number("live"), stale: number("stale"),
   audited: number("audited"), faults: number("faults"), held: held(),
 }
+const axe = await axeFindings()
 await until("profile", () => !document.getElementById("profile").disabled)
 const trouble = text("trouble")
 for (const button of document.querySelectorAll("#visitors button")) button.click()
@@ -101,5 +102,5 @@ await until("end", () => !document.getElementById("message").hidden && text("tex
 browsertest.report({
   ...shown, colours: new Set(pixels).size, before, after, pasted, misspelled,
   requests: performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:") && !n.startsWith("blob:")),
-  bad: { rtt, frames: moved, ahead, agreed, corrected, late }, components, coded, tick99, profile, trouble, ended: text("text"),
+  bad: { rtt, frames: moved, ahead, agreed, corrected, late }, components, coded, tick99, profile, trouble, axe, ended: text("text"),
 })

@@ -68,8 +68,9 @@ function dispatchKey(code, shiftKey) {
   document.body.dispatchEvent(new KeyboardEvent("keydown", { code, shiftKey, bubbles: true }))
 }
 
+const requests = performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:") && !n.startsWith("blob:"))
 browsertest.report({
   verdict, difference, crates: crates(), colours: new Set(pixels).size, player, death: noDeath.found, noDeath: noDeath.none, followed,
   born, before, after, second, played, paused: tick(), trouble: text("trouble"),
-  requests: performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:") && !n.startsWith("blob:")),
+  requests, axe: await axeFindings(),
 })
