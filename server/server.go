@@ -143,6 +143,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	if s.used.Swap(true) {
 		return errors.New("server: Serve called after Serve or Close: use Listen to make another server")
 	}
+	if s.config.Peers != nil { // nodes that start together give each other copies of the first images
+		s.quic.StartPeers()
+	}
 	if err := s.beginServing(ctx); err != nil {
 		s.discardRun()
 		return errors.Join(err, s.closeSockets())

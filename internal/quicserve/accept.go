@@ -54,6 +54,11 @@ func (l *Listener) serveConnection(accepting context.Context, conn *quic.Conn) {
 		p.Serve(accepting, conn)
 		return
 	}
+	select {
+	case <-l.serves:
+	case <-conn.Context().Done():
+		return
+	}
 	ctx, cancel := context.WithTimeout(conn.Context(), session.HelloTimeout)
 	stop := context.AfterFunc(accepting, cancel)
 	link, stream, err := l.awaitStream(ctx, conn)

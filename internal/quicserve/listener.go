@@ -103,7 +103,8 @@ type Listener struct {
 	limits        *connectionLimits
 	connections   sync.WaitGroup // their goroutines
 	refusing      sync.WaitGroup
-	stopAccepting context.CancelFunc // nil before Start
+	stopAccepting context.CancelFunc // nil before Start or StartPeers
+	serves        chan struct{}      // closed by Start
 	traffic       traffic
 	connStats     connectionStats
 	qlogs         qlogs
@@ -118,7 +119,7 @@ func Listen(c Config) (*Listener, error) {
 		}
 		c.Certificate = &own
 	}
-	l := &Listener{config: c, qlogs: qlogs{folder: c.QlogDir}, connStats: connectionStats{live: map[*Conn]struct{}{}}}
+	l := &Listener{config: c, serves: make(chan struct{}), qlogs: qlogs{folder: c.QlogDir}, connStats: connectionStats{live: map[*Conn]struct{}{}}}
 	l.certificate.Store(c.Certificate)
 	l.limits = newConnectionLimits(c.Limits, &l.traffic)
 	if c.Web != nil {
@@ -314,13 +315,21 @@ func (l *Listener) SetLimits(limits Limits) { l.limits.setLimits(limits) }
 
 // Start accepts connections until Refuse or Close.
 func (l *Listener) Start() {
+	if l.stopAccepting == nil {
+		l.StartPeers()
+	}
+	close(l.serves)
+	if l.webSockets != nil {
+		l.webSockets.start()
+	}
+}
+
+// StartPeers accepts the connections of other servers. Clients wait for Start.
+func (l *Listener) StartPeers() {
 	accepting, stop := context.WithCancel(context.Background())
 	l.stopAccepting = stop
 	for range acceptors {
 		l.connections.Go(func() { l.acceptUntil(accepting) })
-	}
-	if l.webSockets != nil {
-		l.webSockets.start()
 	}
 }
 

@@ -1,25 +1,61 @@
 package quicserve
 
 import (
+	"context"
+	"crypto/tls"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"testing"
+	"time"
 
+	"github.com/quic-go/quic-go"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
 // newListener returns a Listener of an empty world on an address.
-func newListener(address string) *Listener {
+func newListener(address string, change ...func(*Config)) *Listener {
 	w := must.Get(world.New(world.Config{}))
 	core := must.Get(session.NewCore(session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1}, Random: rand.NewChaCha8([32]byte{1})}))
 	ignore := func(float64) {}
-	return must.Get(Listen(Config{Listen: address, Opener: core, Draining: core.Draining, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()}))
+	c := Config{Listen: address, Opener: core, Draining: core.Draining, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()}
+	for _, f := range change {
+		f(&c)
+	}
+	return must.Get(Listen(c))
+}
+
+// Other servers are served while the first rooms are made, and clients only from Start on.
+func TestPeersAreServedBeforeClients(t *testing.T) {
+	served, own := make(chan struct{}), must.Get(selfSigned(time.Now(), certificateLife))
+	l := newListener("127.0.0.1:0", func(c *Config) {
+		c.Peers = &Peers{
+			ALPN: "peers", TLS: &tls.Config{Certificates: []tls.Certificate{own}, NextProtos: []string{"peers"}},
+			Serve: func(context.Context, *quic.Conn) { close(served) },
+		}
+	})
+	dial := func(alpn string) *quic.Conn {
+		return must.Get(quic.DialAddr(t.Context(), l.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{alpn}}, &quic.Config{EnableDatagrams: true}))
+	}
+	l.StartPeers()
+	stream := must.Get(dial(wire.ALPN).OpenStreamSync(t.Context()))
+	must.Get(stream.Write([]byte{0}))
+	dial("peers")
+	<-served
+	require.EqualValues(t, 1, l.traffic.handshakes.Load(), "the client waits")
+	l.Start()
+	for l.traffic.handshakes.Load() < 2 {
+		runtime.Gosched()
+	}
+	l.Refuse()
+	require.NoError(t, l.Close())
 }
 
 // 0.0.0.0 is IPv4 only; [::] and an empty host are both families.

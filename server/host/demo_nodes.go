@@ -34,8 +34,8 @@ const (
 	nodeEnd   = 20 * time.Second
 	// settleTime bounds the wait for the first rooms: in a new directory none is taken before the end of a lease.
 	settleTime = 5 * demoLease
-	// warmUp is how long the nodes have before the bots come: a bot that cannot join within some seconds fails.
-	warmUp = 2 * demoLease
+	// warmUp is how long the nodes have between the first taking of a room and the bots.
+	warmUp = demoLease / 4
 )
 
 // nodesFlags make the demo run on several servers.
@@ -154,7 +154,7 @@ func (c *demoCommand) startNodes(ctx context.Context) (*demoNodes, error) {
 		return n, err
 	}
 	select {
-	case <-time.After(warmUp): // the first images are on their way to the other nodes
+	case <-time.After(warmUp): // the room opens when its first image is saved
 	case <-ctx.Done():
 	}
 	return n, ctx.Err()
@@ -301,6 +301,7 @@ func (n *demoNodes) describeMoved(ctx context.Context) (string, error) {
 		return "", err
 	}
 	moved, text := 0, ""
+	nowhere := len(n.orphans)
 	for _, node := range n.nodes {
 		here := 0
 		for _, room := range rooms[node.name] {
@@ -309,9 +310,13 @@ func (n *demoNodes) describeMoved(ctx context.Context) (string, error) {
 			}
 		}
 		moved += here
+		nowhere -= here
 		if here > 0 {
 			text += fmt.Sprintf(", %s to %s", countOf(here, "room", "rooms"), node.name)
 		}
+	}
+	if nowhere > 0 { // a node takes a room when somebody asks for it
+		text += fmt.Sprintf("; %s without players on no node", countOf(nowhere, "room", "rooms"))
 	}
 	return fmt.Sprintf("%s was killed with %s; %d of them have moved%s", n.killed.name, countOf(len(n.orphans), "room", "rooms"), moved, text), nil
 }
