@@ -120,7 +120,7 @@ func (r *Replica) publishRow(d *decodedRow, tick uint32, values []uint32) {
 	}
 	tick -= d.exact.Back
 	before := e.states.bytes()
-	state := e.states.addState(tick, t.blendFrom(tick, e), values, t.span)
+	state := e.states.addState(tick, t.blendFrom(tick, e), d.teleport, values, t.span)
 	r.entities.addBytes(e.states.bytes() - before)
 	if state < 0 || tick <= e.states.tick {
 		r.stats.RowsLate++
@@ -130,7 +130,7 @@ func (r *Replica) publishRow(d *decodedRow, tick uint32, values []uint32) {
 	r.stats.Rows++
 	d.newest = true
 	if b := r.entities.bodies; b != nil {
-		b.Receive(bodies.Received{Handle: e.handle, Kind: uint32(e.kind), Index: e.index, Tick: tick, Form: d.exact.Form, Body: &d.body})
+		b.Receive(bodies.Received{Handle: e.handle, Kind: uint32(e.kind), Index: e.index, Tick: tick, Form: d.exact.Form, Body: &d.body, Teleport: d.teleport})
 	}
 }
 

@@ -62,6 +62,11 @@ func (e *Entity) Format() string {
 // computed body.
 func (e *Entity) Tick() uint32 { return e.states.tick }
 
+// Teleported returns the tick from which on e is where its newest received state has it, if the
+// server said with that state that it teleported e; else 0. It says so until this client has
+// acknowledged a state since.
+func (e *Entity) Teleported() uint32 { return e.states.teleportOf(int(e.states.newest)) }
+
 // Owned reports whether this client owns the entity and so receives its owner-only
 // fields.
 func (e *Entity) Owned() bool { return e.states.owned }

@@ -26,6 +26,7 @@ type history struct {
 	count  uint8   // states in use
 	newest uint8   // index of the current state
 	owned  bool    // the client owns the entity: owner-only values are valid
+	leapt  uint32  // a bit for each state whose row told of a teleport, by index
 }
 
 // roomToMove is the capacity after the first growth. Most entities sleep and never grow.
@@ -51,7 +52,16 @@ func (s *history) setList(list []uint32) {
 // ticks returns the ticks of the states, by index.
 func (s *history) ticks() []uint32 { return s.list()[:s.count] }
 
-// blendFrom returns the tick from which At blends state i in.
+// teleportOf returns the tick of the teleport of which the row of state i told: At shows an
+// earlier state until then, and state i from then on. It returns 0 if there was none.
+func (s *history) teleportOf(i int) uint32 {
+	if s.leapt>>i&1 == 0 {
+		return 0
+	}
+	return s.list()[int(s.room)+i]
+}
+
+// blendFrom returns the tick from which At blends state i in, or the tick of its teleport.
 func (s *history) blendFrom(i int) uint32 { return s.list()[int(s.room)+i] }
 
 // valuesOf returns the values of state i; each state has n.
@@ -68,10 +78,10 @@ func (s *history) currentValues() []uint32 {
 // findTick returns the index of the state of tick, or -1.
 func (s *history) findTick(tick uint32) int { return slices.Index(s.ticks(), tick) }
 
-// addState stores the state of a tick, which At blends in from blendFrom on, and returns its
-// index. It returns -1 if the state is known or too old to be useful; a state newer than all
+// addState stores the state of a tick, which At blends in from blendFrom on, or shows from
+// the tick of a teleport on unless that is 0. It returns the state's index. It returns -1 if the state is known or too old to be useful; a state newer than all
 // others is never refused.
-func (s *history) addState(tick, blendFrom uint32, values []uint32, span uint32) int {
+func (s *history) addState(tick, blendFrom, teleport uint32, values []uint32, span uint32) int {
 	if tick < s.floor {
 		return -1
 	}
@@ -95,6 +105,11 @@ func (s *history) addState(tick, blendFrom uint32, values []uint32, span uint32)
 		s.count++
 	case tick < ticks[i]:
 		return -1
+	}
+	s.leapt &^= 1 << i
+	if teleport != 0 {
+		blendFrom = teleport
+		s.leapt |= 1 << i
 	}
 	list := s.list()
 	list[i], list[int(s.room)+i] = tick, blendFrom

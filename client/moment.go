@@ -22,7 +22,8 @@ const maxExtrapolate = 0.25
 // At returns the component of e at moment m, and false if e lacks it or is nil. Between two
 // states, numbers change linearly, angles and quaternions along the shorter arc; all other
 // fields change when the second state is reached. Strings and []byte have their newest values.
-// An entity that has just entered stays in its first state until the moment passes it.
+// An entity that has just entered stays in its first state until the moment passes it, and one
+// that the server teleported is shown where it was until the tick of the teleport.
 //
 // If the newest snapshot has no row of e, its state holds: either nothing changed, or rows of
 // higher priority filled the snapshot. If snapshots stop, fields with predict=linear are
@@ -64,8 +65,8 @@ func (c *Component[T]) setComputed(e *Entity, m Moment, v *T) {
 }
 
 // Jumping returns a component whose At does not interpolate between two states, ticks apart, if
-// jumps reports that the entity was teleported between them. A game with teleporters compares
-// the distance with its highest speed. Strings and []byte are empty in from and to.
+// jumps reports that a value jumped between them: something else than a teleport, of which the
+// server tells (world.World.MarkTeleported). Strings and []byte are empty in from and to.
 func (c Component[T]) Jumping(jumps func(from, to T, ticks uint32) bool) Component[T] {
 	c.jumps = jumps
 	return c
@@ -89,6 +90,9 @@ func (s *history) statesAt(m Moment) (from, to int, ratio float64) {
 		return s.extrapolateFrom(from, m)
 	}
 	ticks := s.ticks()
+	if teleport := s.teleportOf(to); teleport > ticks[from] {
+		return from, to, stepAt(m.Tick, teleport)
+	}
 	first, last := float64(ticks[from]), float64(ticks[to])
 	first = max(first, float64(s.blendFrom(to)))
 	return from, to, max(m.Tick-first, 0) / (last - first)
@@ -99,9 +103,17 @@ func (s *history) statesAt(m Moment) (from, to int, ratio float64) {
 func (s *history) extrapolateFrom(last int, m Moment) (from, to int, ratio float64) {
 	ticks := s.ticks()
 	from = s.stateBefore(last)
-	if from < 0 || ticks[last] < m.render.Newest || m.Tick <= float64(ticks[last]) {
+	if from < 0 || s.teleportOf(last) > ticks[from] || ticks[last] < m.render.Newest || m.Tick <= float64(ticks[last]) {
 		return last, last, 0
 	}
 	gap := float64(ticks[last] - ticks[from])
 	return from, last, 1 + min(m.Tick-float64(ticks[last]), m.render.MaxExtrapolate)/gap
+}
+
+// stepAt returns 0 before a tick, and 1 from then on.
+func stepAt(moment float64, tick uint32) float64 {
+	if moment < float64(tick) {
+		return 0
+	}
+	return 1
 }

@@ -24,6 +24,7 @@ type decodedRow struct {
 	part     int8           // component to which the anchor applies
 	anchor   int16          // index of the anchor's row; -1: none
 	newest   bool           // became the entity's current state
+	teleport uint32         // tick of the entity's teleport of which the datagram tells; 0: none
 }
 
 // stateRows decodes the rows of a State datagram. Its fields from reader on are scratch.
@@ -74,6 +75,9 @@ func (x *stateRows) readHeaders(h wire.StateHeader) error {
 		}
 		x.rows = append(x.rows, decodedRow{slot: next + skip, baseline: baseline, exact: exact, anchor: -1})
 		next += skip + 1
+	}
+	for t := range h.StateTeleports() {
+		x.rows[t.Row].teleport = h.Tick - t.Age
 	}
 	if h.Exact && ordinary == h.Rows {
 		return protocolError("snapshot %d announces exact rows and has none", h.Seq)

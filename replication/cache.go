@@ -205,7 +205,7 @@ func (p *payload) holdsRows(capture uint64, keys []codingKey) bool {
 
 // storeRows makes p the datagram of these rows.
 func (p *payload) storeRows(capture uint64, keys []codingKey, made packed) {
-	made.bytes = append(p.bytes[:0], made.bytes...)
+	made.bytes, made.teleports = append(p.bytes[:0], made.bytes...), append(p.teleports[:0], made.teleports...)
 	p.capture, p.packed = capture, made
 	p.keys = append(p.keys[:0], keys...)
 }

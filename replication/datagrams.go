@@ -76,7 +76,7 @@ func (d *datagrams) addCopies(by *delivery, spare, window int) (copies [][]byte)
 func (d *datagrams) addDatagram(h *wire.StateHeader, rows *packed) int {
 	n := len(d.list)
 	h.InputAge = d.inputAge(h.Tick)
-	h.Fold, h.Rows, h.Exact = rows.fold, int(rows.rows), rows.exact
+	h.Fold, h.Rows, h.Exact, h.Teleports = rows.fold, int(rows.rows), rows.exact, rows.teleports
 	b := wire.AppendStateHeader(d.buffers[n][:0], *h)
 	d.buffers[n] = append(b, rows.bytes...)
 	d.list = append(d.list, d.buffers[n])

@@ -23,6 +23,8 @@ type encoder struct {
 	exact   []wire.Exact
 	isExact bool // at least one row is exact
 	bits    int  // size of the rows with their headers, in bits
+
+	teleports []byte // of the rows, for the datagram's header
 }
 
 // beginViewer prepares for a viewer. parts and cache are nil unless the viewer simulates.
@@ -38,12 +40,13 @@ func (e *encoder) exactBits(k codingKey) int {
 	return wire.Exact{Form: p.form}.Bits() + p.chunk.Bits()
 }
 
-// writeHeaders begins to pack rows: it writes their headers and returns the size of headers
-// and rows in bits. keys ascend by slot.
-func (e *encoder) writeHeaders(keys []codingKey, chunks []rowcodec.Chunk) (bits int) {
+// writeHeaders begins to pack rows: it writes their headers and returns the size of headers,
+// rows and teleports in bits. keys ascend by slot.
+func (e *encoder) writeHeaders(f *frame, keys []codingKey, chunks []rowcodec.Chunk) (bits int) {
 	w := &e.writer
 	w.Reset(e.buffer[:0])
 	e.exact, e.isExact, e.bits = e.exact[:0], false, 0
+	e.teleports = f.teleports.appendRows(e.teleports[:0], keys, f.tick)
 	if len(keys) == 0 {
 		return 0
 	}
@@ -62,7 +65,7 @@ func (e *encoder) writeHeaders(keys []codingKey, chunks []rowcodec.Chunk) (bits 
 	wire.AppendRowCoding(w, e.coding)
 	e.appendHeaders(w)
 	e.bits = bits + w.Bits()
-	return e.bits
+	return e.bits + 8*wire.TeleportBytes(e.teleports)
 }
 
 // measureExact collects the forms of rows for a viewer that simulates, and returns the size
@@ -101,7 +104,7 @@ func (e *encoder) packRows(f *frame, keys []codingKey, chunks []rowcodec.Chunk, 
 		invariants.Checkf(w.Bits() == e.bits, "rows of %d bits, measured as %d", w.Bits(), e.bits)
 	}
 	e.buffer = w.Bytes()
-	p.bytes = e.buffer
+	p.bytes, p.teleports = e.buffer, e.teleports
 	return p
 }
 
@@ -139,13 +142,17 @@ func (e *encoder) appendHeaders(w *bitio.Writer) {
 
 // packed is the content of a datagram after its header.
 type packed struct {
-	bytes []byte
-	fold  uint16 // checksum of the handles
-	rows  uint32
-	exact bool // at least one row is exact
+	bytes     []byte
+	teleports []byte // of the rows, for the header
+	fold      uint16 // checksum of the handles
+	rows      uint32
+	exact     bool // at least one row is exact
 	// complete: this datagram completes the snapshot's required rows
 	complete bool
 	// rows without a baseline, anchored rows, and rows copied from another viewer's bits
 	full, anchored, copied uint32
 	shares                 rowschema.Shares // sums over all rows
 }
+
+// size returns the bytes that p takes in a datagram.
+func (p *packed) size() int { return len(p.bytes) + wire.TeleportBytes(p.teleports) }

@@ -111,7 +111,7 @@ func (v *Viewer) sendNewborn(w *workspace) {
 }
 
 // takeEvents removes the newest waiting events that fit into a datagram with this many
-// bytes of rows, and returns their encoding, oldest first.
+// bytes of rows and teleports, and returns their encoding, oldest first.
 func (v *Viewer) takeEvents(w *workspace, rows int, carries contents) []byte {
 	q := &v.outbox.events
 	if len(q.events) == 0 {

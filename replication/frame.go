@@ -30,6 +30,7 @@ type frame struct {
 	textFields    textFields
 	clean         *clean // shared with the Replicator; may be nil
 	stale         staleRows
+	teleports     teleports
 }
 
 // slotSummary is the part of a tenant that every viewer reads. It is stored apart, so that
@@ -77,6 +78,7 @@ func newFrame(w *world.World, c *rowcodec.Codec, bound []int, computed *clean) *
 		issued:     func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued },
 		idleTicks:  uint32(max(idleSeconds*w.TickHz(), minIdleTicks)),
 		clean:      computed,
+		teleports:  teleports{window: uint32(teleportSeconds * w.TickHz())},
 	}
 }
 

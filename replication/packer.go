@@ -159,7 +159,7 @@ func (p *packer) packTogether(maxBytes int) *packed {
 	} else if !p.packAll(cached, maxBytes) {
 		return nil
 	}
-	if len(cached.bytes) > maxBytes {
+	if cached.size() > maxBytes {
 		return nil
 	}
 	cached.complete = !p.incomplete
@@ -207,7 +207,7 @@ func (p *packer) packAll(to *payload, maxBytes int) bool {
 		}
 		from += len(chunks)
 	}
-	if e.writeHeaders(p.waiting, p.chunks) > 8*maxBytes {
+	if e.writeHeaders(f, p.waiting, p.chunks) > 8*maxBytes {
 		return false
 	}
 	made := e.packRows(f, p.waiting, p.chunks, &p.rowCache.chunks)

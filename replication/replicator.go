@@ -110,6 +110,7 @@ func (r *Replicator) AfterStep() {
 		r.deaths.addDeath(death{h, cause})
 	}
 	r.dropSeenDeaths()
+	r.frame.noteTeleports(r.world, r.Tick())
 	if r.clean != nil && r.clean.viewers > 0 {
 		r.changes.noteOwing(r.clean.recordStep(r.world, r.frame.schema, r.Tick()))
 	}

@@ -200,5 +200,5 @@ func (p *packer) orderSelected() int {
 		}
 	}
 	p.keys, p.rowIndexes, p.chunks = keys, rows, chunks
-	return e.writeHeaders(keys, chunks)
+	return e.writeHeaders(p.frame, keys, chunks)
 }

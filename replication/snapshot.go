@@ -187,7 +187,7 @@ func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowI
 	v.knowledge.noteReferences(w, &v.members, o, keys)
 	h := wire.StateHeader{Seq: seq, Tick: f.tick}
 	if carries != rowsAhead {
-		h.Events = v.takeEvents(w, len(rows.bytes), carries)
+		h.Events = v.takeEvents(w, rows.size(), carries)
 	}
 	h.Structure = o.structure.written
 	if carries == rowsAhead {

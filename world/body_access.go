@@ -64,9 +64,10 @@ func (w *World) Velocity(e Entity) (Vec3, bool) {
 }
 
 // SetPosition moves a body to a position clamped to the bounds, and wakes the body and all
-// bodies that touch it before or after the move. It returns false and does nothing unless
-// the entity is live, has a body, and the position is finite. If a system passes a position
-// that is not finite, the body is Quarantined.
+// bodies that touch it before or after the move. A body that could not have moved as far in
+// one tick at MaxSpeed is teleported: see MarkTeleported. SetPosition returns false and does
+// nothing unless the entity is live, has a body, and the position is finite. If a system
+// passes a position that is not finite, the body is Quarantined.
 func (w *World) SetPosition(e Entity, to Vec3) bool {
 	row, ok := w.row(e)
 	if !ok {
@@ -78,6 +79,7 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 	w.disturbRow(row)
 	w.recordMove(row, false)
 	w.requestGroupWake(row) // at its old position
+	w.markLeap(e.Index(), w.bodies.Position(row), w.motion.Clamp(to))
 	w.bodies.SetPosition(row, w.motion.Clamp(to))
 	w.updateCell(row)
 	w.volumes.markDisplaced(e.Index())

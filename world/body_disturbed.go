@@ -16,6 +16,7 @@ func (w *World) disturb(slot uint32) {
 func (w *World) disturbNext() {
 	w.disturbing = w.tick + 1
 	w.recent[w.disturbing&1].Reset()
+	w.teleported[w.disturbing&1].Reset()
 }
 
 // disturbRow records a disturbance of the body in a row.

@@ -135,6 +135,7 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 	}
 	w.disturbNext()
 	w.recent[w.tick&1].Reset()
+	w.teleported[w.tick&1].Reset()
 	w.disturbed, w.spawned = zeroed(w.disturbed, slots), w.spawned[:0]
 	for slot := range w.disturbed {
 		w.disturb(uint32(slot))

@@ -84,6 +84,7 @@ func (w *World) moveBody(row int, position, velocity Vec3) {
 	if velocity != (Vec3{}) && !b.willBeAwake(row) {
 		b.requestWake(row) // the last call wins (W4)
 	}
+	w.markLeap(b.slot[row], b.Position(row), position)
 	b.SetPosition(row, position)
 	b.SetVelocity(row, velocity)
 	b.Moved[row>>6] |= 1 << (row & 63)

@@ -60,6 +60,18 @@ func (v SlotView) AppendDisturbed(list []uint32) []uint32 {
 	return list
 }
 
+// AppendTeleported appends the slots teleported in the last step or after it to list, in
+// ascending order (World.MarkTeleported).
+func (v SlotView) AppendTeleported(list []uint32) []uint32 {
+	w := v.w
+	for word, slots := range bulk.Or(w.teleported[0].View(), w.teleported[1].View()) {
+		for slot := range bulk.Bits(word<<6, slots) {
+			list = append(list, slot)
+		}
+	}
+	return list
+}
+
 // Exact returns the exact state of the body on a slot; false if the slot is free or its
 // entity has no body.
 func (v SlotView) Exact(slot uint32) (motion.State, bool) {

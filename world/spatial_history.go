@@ -65,7 +65,7 @@ func (h *history) reset(cfg Config, tick uint64) {
 	}
 	n := h.ticks + 1
 	h.rings, h.moved, h.teleports = make([][]pastPosition, n), make([]float64, n), make([][]uint32, n)
-	h.stride = 1.01 * MaxSpeed / float64(cfg.TickHz)
+	h.stride = strideAt(cfg.TickHz)
 	e := cfg.HalfExtent
 	h.rounding = 1e-3 + 3e-7*float64(max(e.X, e.Y, e.Z))
 }

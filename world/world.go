@@ -40,6 +40,7 @@ type World struct {
 	spawned     []spawned      // by slot: see SlotView.SpawnState; empty without exact kinds
 	disturbing  uint64         // tick of disturbances that happen now: the present tick or, between steps, the next
 	recent      [2]bulk.Bitset // slots disturbed in disturbing and in the tick before, by the tick's parity
+	teleported  [2]bulk.Bitset // slots teleported in disturbing and in the tick before, by the tick's parity
 	causes      []uint8        // by slot: cause of a doomed entity's destruction, or 0
 	unmarked    bulk.Bitset    // spawned slots whose dirty and changed bits are not set yet
 	dirty       bulk.Bitset    // slots that changed since the last Next of any reader, other than by motion

@@ -299,7 +299,7 @@ class Client:
         r.take(19)
         r.uvarint()  # the newest input applied
         flags, fold = r.bits(8), r.bits(16)
-        r.take(r.uvarint() if flags & 1 else 0)  # events
+        [r.take(r.uvarint()) for section in (1, 32) if flags & section]  # events and teleports
         count = r.uvarint()
         order = r.bits(9) & 15 if count else 0  # and age 0
         for _ in range(count):

@@ -135,7 +135,7 @@ func (p *Player) arrived() (n int) {
 func (p *Player) changed(r *client.Replica) (changed []Entity) {
 	present := map[bulk.Handle]Entity{}
 	for x := range r.All() {
-		now := Entity{Handle: x.Handle(), Kind: x.Kind(), Tick: x.Tick(), Components: x.Mask(), Owned: x.Owned(), Values: x.AppendValues(nil)}
+		now := Entity{Handle: x.Handle(), Kind: x.Kind(), Tick: x.Tick(), Components: x.Mask(), Owned: x.Owned(), Values: x.AppendValues(nil), Teleported: x.Teleported()}
 		now.Texts = bytesOf(r.AppendTexts(nil, x))
 		present[now.Handle] = now
 		if !reflect.DeepEqual(p.entities[now.Handle], now) {

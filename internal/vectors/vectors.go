@@ -103,7 +103,8 @@ type Entity struct {
 	Components uint32      `json:"components"`
 	Owned      bool        `json:"owned,omitempty"`
 	Values     []uint32    `json:"words"`
-	Texts      [][]byte    `json:"texts,omitempty"` // by field number; empty if not sent
+	Texts      [][]byte    `json:"texts,omitempty"`      // by field number; empty if not sent
+	Teleported uint32      `json:"teleported,omitempty"` // tick of the teleport of which the newest state tells
 }
 
 // Append appends the text of a file with the cases.

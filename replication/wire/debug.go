@@ -136,8 +136,8 @@ func (m Structure) String() string {
 
 // String shows all fields.
 func (h StateHeader) String() string {
-	return fmt.Sprintf("State{seq %d, tick %d, structure %d, echo %d held %d/10 ms, input age %d, fold %04x, flags %d, audit %08x, events of %d bytes, %d rows}",
-		h.Seq, h.Tick, h.Structure, h.Echo, h.Hold, h.InputAge, h.Fold, h.flags(), h.Audit, len(h.Events), h.Rows)
+	return fmt.Sprintf("State{seq %d, tick %d, structure %d, echo %d held %d/10 ms, input age %d, fold %04x, flags %d, audit %08x, events of %d bytes, teleports of %d bytes, %d rows}",
+		h.Seq, h.Tick, h.Structure, h.Echo, h.Hold, h.InputAge, h.Fold, h.flags(), h.Audit, len(h.Events), len(h.Teleports), h.Rows)
 }
 
 // String shows the newest snapshot, the mask and the structure number.

@@ -45,13 +45,16 @@ type StateHeader struct {
 	// Events holds the unreliable events that the datagram carries, as AppendEvent wrote
 	// them. It aliases the datagram.
 	Events []byte
+	// Teleports holds the rows whose entities were teleported, as AppendTeleport wrote them.
+	// It aliases the datagram.
+	Teleports []byte
 	// Rows is the number of rows that follow.
 	Rows int
 }
 
 const (
 	stateFixedBytes = 1 + 4 + 2 + 4 + 4 + 4 + 1 + 2
-	// StateHeaderBytes is the maximum size of a State header without events and audit.
+	// StateHeaderBytes is the maximum size of a State header without events, audit and teleports.
 	StateHeaderBytes = stateFixedBytes + bitio.MaxUvarint32 + 2
 	stateEchoAt      = 1
 	stateHoldAt      = 5
@@ -61,7 +64,8 @@ const (
 	stateAudit     = 4
 	stateContinued = 8
 	stateExact     = 16
-	stateFlags     = stateEvents | stateComplete | stateAudit | stateContinued | stateExact
+	stateTeleports = 32
+	stateFlags     = stateEvents | stateComplete | stateAudit | stateContinued | stateExact | stateTeleports
 )
 
 // AppendStateHeader appends h. The bits of the rows begin at the next byte.
@@ -85,6 +89,9 @@ func AppendStateHeader(b []byte, h StateHeader) []byte {
 	if h.Audited {
 		b = binary.LittleEndian.AppendUint32(b, h.Audit)
 	}
+	if len(h.Teleports) > 0 {
+		b = appendSized(b, h.Teleports)
+	}
 	return bitio.AppendUvarint(b, uint32(h.Rows))
 }
 
@@ -103,6 +110,9 @@ func (h *StateHeader) flags() (f byte) {
 	}
 	if h.Exact {
 		f |= stateExact
+	}
+	if len(h.Teleports) > 0 {
+		f |= stateTeleports
 	}
 	return f
 }
@@ -144,7 +154,13 @@ func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 	if h.Audited {
 		h.Audit = c.Uint32("audit")
 	}
+	if flags&stateTeleports != 0 {
+		h.Teleports = readSized(&c, MaxDatagram, "teleports")
+	}
 	h.Rows = int(c.Uvarint(MaxRows, "row count"))
+	if flags&stateTeleports != 0 {
+		checkTeleports(&c, &h)
+	}
 	if flags&^stateFlags != 0 || h.Audited && !h.Complete || h.Exact && h.Rows == 0 {
 		c.Fail("state with flags %#x", flags)
 	}

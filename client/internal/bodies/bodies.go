@@ -215,6 +215,8 @@ type Received struct {
 	Form   wire.Form
 	Body   *wire.BodyState // unless Form is wire.Ordinary
 	Enter  bool            // earlier states are forgotten
+	// Teleport is the tick of the entity's teleport of which the server told with the state; 0: none.
+	Teleport uint32
 }
 
 // Receive applies a received state.
@@ -240,7 +242,7 @@ func (b *Bodies) giveExactState(e Received, s motion.State) {
 	if enters {
 		b.tracks.beginTrack(t, e, s)
 	}
-	b.tracks.giveState(t, e.Tick, s)
+	b.tracks.giveState(t, e, s)
 }
 
 // ApplySnapshot notes an applied snapshot. If it completes the newest complete snapshot, with

@@ -66,9 +66,15 @@ func (b *Bodies) At(index uint32, moment, maxExtrapolate float64) (s, from, to m
 	}
 	tick := uint32(min(max(moment, 0), math.MaxUint32-1))
 	from = t.stateAfter(min(tick, now))
+	if s, ok := t.leap.stateAt(moment, from); ok {
+		return s, s, s, true
+	}
 	if tick < now {
 		to = t.stateAfter(tick + 1)
 		return mixStates(&from, &to, float32(moment-float64(tick))), from, to, true
+	}
+	if t.leap.tick != 0 && t.leap.landed == now {
+		return from, from, from, true // the way to here shows no motion
 	}
 	before := t.stateAfter(now - min(now, 1))
 	return mixStates(&before, &from, float32(1+min(moment-float64(now), maxExtrapolate))), from, from, true

@@ -23,6 +23,33 @@ type track struct {
 	at     uint32       // tick of given
 	given  motion.State // newest state that the server sent
 	state  trackState
+	leap   leap
+}
+
+// leap is the newest teleport of a body.
+type leap struct {
+	tick   uint32 // of the teleport; 0: none
+	landed uint32 // tick of landing, the first state received since
+	state  motion.State
+}
+
+// noteTeleport notes the tick of a teleport, 0 for none, of which the server told with a state.
+func (t *track) noteTeleport(teleport, tick uint32, s motion.State) {
+	if l := &t.leap; teleport > l.tick || teleport != 0 && teleport == l.tick && tick < l.landed {
+		*l = leap{teleport, tick, s}
+	}
+}
+
+// stateAt returns the state to show at a moment from the tick before the leap until the body has
+// landed, if the moment is there. from is the state after the moment's tick.
+func (l *leap) stateAt(moment float64, from motion.State) (s motion.State, ok bool) {
+	switch {
+	case l.tick == 0 || moment < float64(l.tick-1) || moment >= float64(l.landed):
+		return s, false
+	case moment < float64(l.tick):
+		return from, true
+	}
+	return l.state, true
 }
 
 // trackState tells how far a body is computed.

@@ -102,13 +102,15 @@ func (x *tracks) removeTrack(t *track) {
 func (x *tracks) beginTrack(t *track, e Received, s motion.State) {
 	t.handle, t.kind = e.Handle, motion.KindID(e.Kind)
 	t.restartAt(e.Tick, s)
+	t.leap = leap{}
 	t.synced = x.now
 	x.sim.Drop(t.number)
 }
 
-// giveState sets the state and tick from which a track is computed.
-func (x *tracks) giveState(t *track, tick uint32, s motion.State) {
-	t.given, t.at = s, tick
+// giveState sets the received state and tick from which a track is computed.
+func (x *tracks) giveState(t *track, e Received, s motion.State) {
+	t.given, t.at = s, e.Tick
+	t.noteTeleport(e.Teleport, e.Tick, s)
 	if t.state == trackGiven {
 		return
 	}

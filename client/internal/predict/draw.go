@@ -143,6 +143,13 @@ func (s *subject) blendFromDrawn() {
 	}
 }
 
+// followTeleport draws the corrected state at once if the server has teleported e after a tick.
+func (s *subject) followTeleport(e Entity, since uint32) {
+	if e.Teleported() > since {
+		clear(s.blend.offset)
+	}
+}
+
 // addOffset adds the difference between the older slot and the scratch slot to the offset, so
 // that the drawn state does not change.
 func (s *subject) addOffset() {

@@ -36,7 +36,7 @@ func (p *Core) confirmTick(e Entity, tick uint32) {
 	if p.phase != paused && tick > p.newest && tick-p.confirmed < p.window {
 		p.predictTicks(p.newest+1, tick) // the game makes no inputs, and the server repeats the last one
 	}
-	judged := p.subjects.judgeAt(e, tick)
+	judged, since := p.subjects.judgeAt(e, tick), p.confirmed
 	known := tick <= p.newest && p.phase == running
 	agreed := known && judged.matchStates(p.slotOf(tick))
 	if agreed && judged.equalStates(p.slotOf(tick)) {
@@ -74,6 +74,9 @@ func (p *Core) confirmTick(e Entity, tick uint32) {
 	p.truncateAfter(p.targetTick())
 	p.predictTicks(tick+1, p.targetTick())
 	p.subjects.blendFromDrawn()
+	for _, j := range judged {
+		j.followTeleport(j.entity, since)
+	}
 }
 
 // acceptTick makes tick the confirmed one.
@@ -115,6 +118,7 @@ func (p *Core) reviseUntil(last uint32) {
 			if tick <= c.compared || tick < p.confirmed || tick > min(last, p.newest) {
 				continue
 			}
+			since := c.compared
 			c.compared = tick
 			agreed := c.matchesNewest(e, p.slotOf(tick))
 			if agreed && c.equalsNewest(e, p.slotOf(tick)) {
@@ -128,6 +132,7 @@ func (p *Core) reviseUntil(last uint32) {
 			c.restoreFrom(e, p.slotOf(tick))
 			p.predictTicks(tick+1, p.newest)
 			p.subjects.blendFromDrawn()
+			c.followTeleport(e, since)
 		}
 	}
 }

@@ -45,6 +45,8 @@ type Entity interface {
 	Newest(component int) []uint32
 	// Exact returns the newest state of a computed body.
 	Exact() (s motion.State, tick uint32, ok bool)
+	// Teleported returns the tick of the teleport of which the newest state tells; 0: none.
+	Teleported() uint32
 	// WriteTexts writes the newest texts of a component.
 	WriteTexts(component int, to any)
 	// WriteAt writes the result of Component.At. body is nil unless the component is the body.

@@ -82,11 +82,12 @@ export class Entity {
   #entered: Entered = nothing
   #tick = 0
 
-  // One list: the ticks of all states, the ticks from which they are blended in, then their
-  // values.
+  // One list: the ticks of all states, the ticks from which they are blended in, or of the
+  // teleports of which their rows told, then their values.
   #list!: Uint32Array
   #room = 1
   #count = 1
+  #leapt = 0 // a bit for each state whose row told of a teleport, by index
   #newest = 0 // index of the current state
   #named = 0 // highest tick named as the older baseline
   #floor = 0 // named before its latest increase
@@ -127,6 +128,19 @@ export class Entity {
   /** The tick of the current state. */
   get tick(): number {
     return this.#tick
+  }
+
+  /**
+   * The tick from which on the entity is where its newest received state has it, if the server said
+   * with that state that it teleported the entity; else 0. It says so until this client has
+   * acknowledged a state since.
+   */
+  get teleported(): number {
+    return this.#teleportOf(this.#newest)
+  }
+
+  #teleportOf(i: number): number {
+    return (this.#leapt >>> i) & 1 ? this.#list[this.#room + i]! : 0
   }
 
   /** @internal The number of its Enter. */
@@ -219,6 +233,7 @@ export class Entity {
    * Returns a field at a moment without allocating. Between two states, ranges and floats
    * change linearly, angles along the shorter arc; all other fields change when the second
    * state is reached. If snapshots stop, linear fields are extrapolated for a quarter second.
+   * An entity that the server teleported is shown where it was until the tick of the teleport.
    */
   numberAt(field: Field, m: Moment): number {
     const f = this.#fieldOf(field)
@@ -313,8 +328,11 @@ export class Entity {
       after = before
       before = this.#stateBefore(after)
       const last = this.#list[after]!
-      if (before < 0 || last < m.newest || m.tick <= last) before = after
+      if (before < 0 || this.#teleportOf(after) > this.#list[before]! || last < m.newest || m.tick <= last)
+        before = after
       else this.#ratio = 1 + Math.min(m.tick - last, m.maxExtrapolate) / (last - this.#list[before]!)
+    } else if (this.#teleportOf(after) > this.#list[before]!) {
+      this.#ratio = m.tick < this.#teleportOf(after) ? 0 : 1
     } else {
       const first = Math.max(this.#list[before]!, this.#list[this.#room + after]!)
       this.#ratio = Math.max(m.tick - first, 0) / (this.#list[after]! - first)
@@ -340,7 +358,7 @@ export class Entity {
     list[1] = 0
     this.#tick = tick
     this.#room = this.#count = 1
-    this.#newest = this.#named = this.#floor = 0
+    this.#leapt = this.#newest = this.#named = this.#floor = 0
   }
 
   /** @internal Sets a text field. */
@@ -389,8 +407,10 @@ export class Entity {
   /**
    * @internal Stores a state, and returns whether it became the current one. States older than
    * the server's older baseline may be overwritten, but not within the last span ticks.
+   * @param blendFrom - see Timeline.blendFrom
+   * @param teleport - the tick of the teleport of which the row tells; 0: none
    */
-  addState(tick: number, blendFrom: number, values: Uint32Array, at: number, span: number): boolean {
+  addState(tick: number, blendFrom: number, teleport: number, values: Uint32Array, at: number, span: number): boolean {
     if (tick < this.#floor) return false
     let oldest = 0
     for (let i = 0; i < this.#count; i++) {
@@ -406,7 +426,8 @@ export class Entity {
       } else if (tick < this.#list[oldest]!) return false
     }
     this.#list[i] = tick
-    this.#list[this.#room + i] = blendFrom
+    this.#list[this.#room + i] = teleport || blendFrom
+    this.#leapt = (this.#leapt & ~(1 << i)) | (teleport === 0 ? 0 : 1 << i)
     const to = this.valuesAt(i)
     for (let k = 0, n = this.layout.schema.values; k < n; k++) this.#list[to + k] = values[at + k]!
     if (tick <= this.#tick) return false

@@ -302,6 +302,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
       return
     }
     const before = this.#running && this.#drawn ? this.#interpolate(this.#drawnTick) : undefined
+    const isTeleported = e.teleported > this.#confirmed
     if (this.#paused) this.#dropLostInputs(tick)
     if (!known) {
       this.#undoUnapplied(tick)
@@ -316,6 +317,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#dropAfter(this.#newestTarget())
     this.#runTicks(tick + 1, this.#newestTarget())
     if (this.#running && before) this.#blendFrom(before, this.#interpolate(this.#drawnTick))
+    if (isTeleported) for (const p of this.#parts) p.offset.fill(0)
   }
 
   /**

@@ -14,6 +14,13 @@ export interface StateEvent {
   body: Uint8Array
 }
 
+/** A row whose entity was teleported. */
+export interface Teleport {
+  readonly row: number
+  /** Ticks from the first tick in which the entity was there to the datagram. */
+  readonly age: number
+}
+
 /** The header of a State datagram: everything before its bit string. */
 export class StateHeader {
   echo = 0
@@ -31,6 +38,8 @@ export class StateHeader {
   /** Whether some rows have exact states. */
   exact = false
   audit = 0
+  /** By ascending rows. */
+  teleports: readonly Teleport[] = noTeleports
   rows = 0
   /** Where the bit string begins. */
   rest = 0
@@ -55,19 +64,36 @@ export class StateHeader {
     this.continued = (flags & 8) !== 0
     this.exact = (flags & 16) !== 0
     this.audit = this.audited ? r.u32() : 0
+    this.teleports = flags & 32 ? readTeleports(r, this.tick) : noTeleports
     this.rows = r.uvarint('rows', limit.maxRows)
     this.rest = r.at
     if (
-      flags > 31 ||
+      flags > 63 ||
       (this.audited && !this.complete) ||
       (this.exact && this.rows === 0) ||
       (this.continued && this.seq === 1)
     )
       fail(`a State datagram with the flags ${flags}`)
+    if ((this.teleports.at(-1)?.row ?? -1) >= this.rows) fail(`a teleport beyond ${this.rows} rows`)
     if (input > this.tick + 1) fail(`an input of ${input - 1} ticks before tick ${this.tick}`)
     if (this.seq === 0 || this.tick === 0) fail('a State datagram of number 0 or tick 0')
     this.input = input === 0 ? 0 : this.tick + 1 - input
   }
+}
+
+const noTeleports: readonly Teleport[] = []
+
+function readTeleports(r: ByteReader, tick: number): Teleport[] {
+  const end = r.uvarint('teleports', limit.maxDatagram) + r.at
+  const all: Teleport[] = []
+  for (let next = 0; r.at < end || all.length === 0; ) {
+    const row = next + r.uvarint('rows before a teleport', limit.maxRows - 1)
+    const age = r.uvarint('age')
+    if (age >= tick || r.at > end) fail(`a teleport of ${age} ticks before tick ${tick}`)
+    all.push({ row, age })
+    next = row + 1
+  }
+  return all
 }
 
 const noEvents: readonly StateEvent[] = []

@@ -45,6 +45,7 @@ export class StateRows {
   readonly #anchorParts = new Int8Array(limit.maxRows)
   readonly #forms = new Uint8Array(limit.maxRows) // of exact states, 0 without one
   readonly #backs = new Uint16Array(limit.maxRows)
+  readonly #teleports = new Uint32Array(limit.maxRows) // ticks of teleports, 0 without one
   readonly #current = new Uint8Array(limit.maxRows) // 1: the row became its entity's current state
   readonly #rows: Entity[] = []
   readonly #states: State[] = [] // exact states
@@ -82,8 +83,10 @@ export class StateRows {
       this.#slots[i] = slot
       this.#ages[i] = b.age
       this.#gaps[i] = b.gap
+      this.#teleports[i] = 0
       next = slot + 1
     }
+    for (const t of h.teleports) this.#teleports[t.row] = h.tick - t.age
     if (h.exact && ordinary === h.rows) fail('a State datagram announces exact rows and has none')
   }
 
@@ -271,12 +274,13 @@ export class StateRows {
       if (this.#gaps[i] !== 0) e.noteBaseline(h.tick - this.#ages[i]! - this.#gaps[i]!)
       const bytes = e.bytes
       const tick = h.tick - this.#backs[i]!
-      const current = e.addState(tick, timeline.blendFrom(tick, e.tick), this.#arena, i * n, timeline.span)
+      const teleport = this.#teleports[i]!
+      const current = e.addState(tick, timeline.blendFrom(tick, e.tick), teleport, this.#arena, i * n, timeline.span)
       this.#current[i] = current ? 1 : 0
       this.#entities.addBytes(e.bytes - bytes)
       if (current) {
         stats.rows++
-        bodies?.applyRow(e.index, tick, this.#forms[i]! === 0 ? null : this.#states[i]!)
+        bodies?.applyRow(e.index, tick, this.#forms[i]! === 0 ? null : this.#states[i]!, teleport)
       } else stats.rowsLate++
     }
   }

@@ -179,6 +179,7 @@ export class Player {
         ...(x.owned && { owned: true }),
         words: [...x.values],
         ...(x.texts.length > 0 && { texts: this.texts(x.texts) }),
+        ...(x.teleported > 0 && { teleported: x.teleported }),
       }
       const text = JSON.stringify(entity)
       this.entities.set(x.handle, text)

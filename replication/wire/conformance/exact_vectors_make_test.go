@@ -285,6 +285,9 @@ func (m *exactMaker) headers() {
 	h.Audited, h.Audit = true, 0xdeadbeef
 	h.Events = wire.AppendEvent(nil, wire.Event{Number: 1, Age: 2, Body: []byte{3}})
 	add("an audit, after events", exactRead{}, wire.AppendStateHeader(nil, h))
+	h.Rows, h.Teleports = 2, wire.AppendTeleport(nil, 0, wire.Teleport{Row: 1, Age: 5})
+	add("teleports, after an audit", exactRead{}, wire.AppendStateHeader(nil, h))
+	h.Rows, h.Teleports = 0, nil
 	const flagsAt = 20
 	d := wire.AppendStateHeader(nil, h)
 	d[flagsAt] &^= 2
@@ -292,7 +295,7 @@ func (m *exactMaker) headers() {
 	h = wire.StateHeader{Seq: 9, Tick: 1000, Continued: true}
 	add("continued", exactRead{}, wire.AppendStateHeader(nil, h))
 	d = wire.AppendStateHeader(nil, h)
-	d[flagsAt] |= 32
+	d[flagsAt] |= 64
 	add("an unknown flag", refused, d)
 	h = wire.StateHeader{Seq: 9, Tick: 1000, Rows: 1, Exact: true}
 	add("exact rows", exactRead{}, wire.AppendStateHeader(nil, h))

@@ -70,6 +70,8 @@ type (
 		tick    uint32 // of the current state
 		values  []uint32
 		texts   []string // by number; empty if not sent
+		// teleported is the tick of the teleport of which the current state tells; 0: none.
+		teleported uint32
 	}
 	pageHeld struct {
 		seq, structure uint64
@@ -631,6 +633,9 @@ func (c *pageClient) apply(h pageState, rows []*pageRow, entities []*pageEntity)
 		}
 		if tick > e.tick || tick == e.tick && !c.keeps(currentIsFirstOfTick) || !c.keeps(currentIsNewest) {
 			e.tick, e.values = tick, row.now.Values
+			if told := uint32(h.teleports[i]); told != 0 || c.keeps(teleportOfItsState) {
+				e.teleported = told
+			}
 		}
 	}
 	c.snapshotApplied(h)
@@ -727,7 +732,7 @@ func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageRe
 	now := map[bulk.Handle]vectorEntity{}
 	for _, cell := range s.cells {
 		if e := cell.entity; cell.state == "live" && e != nil {
-			x := vectorEntity{e.handle, e.kind, e.tick, e.mask, e.owned, e.values, nil}
+			x := vectorEntity{e.handle, e.kind, e.tick, e.mask, e.owned, e.values, nil, e.teleported}
 			for _, text := range e.texts {
 				x.Texts = append(x.Texts, []byte(text))
 			}

@@ -222,6 +222,7 @@ type (
 		audit                uint32
 		rows                 int
 		said                 []pageEventIn
+		teleports            map[int]uint64 // their ticks, by row
 	}
 	// pageRow is a row of a State datagram.
 	pageRow struct {
@@ -292,10 +293,33 @@ func (s *pageDecoder) stateHeader() (h pageState) {
 	if h.audited && s.keeps(auditAfterEvents) {
 		h.audit = uint32(s.readNamed(32, "audit"))
 	}
-	if flags > 31 && s.keeps(stateFlagsKnown) || h.audited && !h.complete && s.keeps(auditOfComplete) || h.continued && h.seq == 1 && s.keeps(continuedNotFirst) {
+	if flags > 63 && s.keeps(stateFlagsKnown) || h.audited && !h.complete && s.keeps(auditOfComplete) || h.continued && h.seq == 1 && s.keeps(continuedNotFirst) {
 		s.fail("flags %d", flags)
 	}
+	end := s.bit
+	if flags&32 != 0 {
+		end += 8 + 8*int(s.uvarint("bytes of teleports"))
+	}
+	if flags&32 != 0 && s.bit == end && s.keeps(teleportsNotEmpty) {
+		s.fail("no teleports")
+	}
+	h.teleports = map[int]uint64{}
+	last := -1
+	for next := 0; s.bit < end; next = last + s.pick(teleportSkips, 1, 0) {
+		last = next + int(s.uvarint("rows before a teleport"))
+		age := s.uvarint("age of a teleport")
+		if age >= h.tick && s.keeps(teleportFromTick1) {
+			s.fail("a teleport of %d ticks before tick %d", age, h.tick)
+		}
+		h.teleports[last] = h.tick - age*uint64(s.pick(teleportAge, 1, 0))
+	}
+	if s.bit != end {
+		s.fail("teleports end at bit %d", end)
+	}
 	h.rows = int(s.uvarint("rows"))
+	if last >= h.rows && s.keeps(teleportOfRow) {
+		s.fail("a teleport of row %d of %d", last, h.rows)
+	}
 	if h.exact && h.rows == 0 && s.keeps(exactFlagOfRows) {
 		s.fail("flags %d without rows", flags)
 	}

@@ -83,11 +83,12 @@ type (
 		Owned      bool
 		Values     []uint32 `json:"words"`
 		Texts      [][]byte
+		Teleported uint32
 	}
 )
 
 func (e vectorEntity) equal(o vectorEntity) bool {
-	return e.Handle == o.Handle && e.Kind == o.Kind && e.Tick == o.Tick && e.Components == o.Components && e.Owned == o.Owned && slices.Equal(e.Values, o.Values) && slices.EqualFunc(e.Texts, o.Texts, bytes.Equal)
+	return e.Handle == o.Handle && e.Kind == o.Kind && e.Tick == o.Tick && e.Components == o.Components && e.Owned == o.Owned && e.Teleported == o.Teleported && slices.Equal(e.Values, o.Values) && slices.EqualFunc(e.Texts, o.Texts, bytes.Equal)
 }
 
 // readVectors returns the cases of all files.

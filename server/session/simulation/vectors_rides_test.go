@@ -171,6 +171,7 @@ func rideCases(t *testing.T) []vectors.Case {
 	k.anchors()
 	k.baselines()
 	k.lives()
+	k.teleports()
 	return k.cases
 }
 

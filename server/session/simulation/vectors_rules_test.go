@@ -311,7 +311,7 @@ func (k *hostileMaker) headers() {
 	}
 	bad("seq 0", "snapshots are counted from 1", changed(seqAt, 0))
 	bad("tick 0", "ticks are counted from 1", changed(tickAt, 0))
-	bad("unknown flag", "a flag that is not used", changed(flagsAt, 32))
+	bad("unknown flag", "a flag that is not used", changed(flagsAt, 64))
 	bad("complete", "a complete snapshot, and simulate is 0", changed(flagsAt, 2))
 	continued := changed(flagsAt, 8)
 	continued[seqAt] = 2

@@ -138,8 +138,12 @@ export class Bodies {
     else this.#beginTrack(viewed, viewed.track ?? this.#newTrack(viewed), tick, s)
   }
 
-  /** Applies a row that became the newest state of a slot's entity; s is null for an ordinary one. */
-  applyRow(slot: number, tick: number, s: State | null): void {
+  /**
+   * Applies a row that became the newest state of a slot's entity.
+   * @param s - null for an ordinary one
+   * @param teleport - the tick of the teleport of which the row tells; 0: none
+   */
+  applyRow(slot: number, tick: number, s: State | null, teleport = 0): void {
     const viewed = this.#viewed.find(slot)
     if (!viewed) return
     viewed.tick = tick
@@ -150,6 +154,7 @@ export class Bodies {
     this.stats.owed++
     if (viewed.track) this.#tracks.giveState(viewed.track, tick, s)
     else this.#beginTrack(viewed, this.#newTrack(viewed), tick, s)
+    viewed.track?.leap.note(teleport, tick, s)
   }
 
   #newTrack(viewed: Viewed): Track {
@@ -308,11 +313,16 @@ export class Bodies {
     const now = t.fresh ? Math.max(this.now, t.last) : this.now
     const tick = Math.floor(Math.min(Math.max(moment, 0), 2 ** 32 - 2))
     t.stateAfter(Math.min(tick, now), from)
+    if (t.leap.stateAt(moment, from, s)) return true
     if (tick < now) {
       mix(from, t.stateAfter(tick + 1, to), moment - tick, s)
       return true
     }
     to.copy(from)
+    if (t.leap.endsAt(now)) {
+      s.copy(from)
+      return true
+    }
     mix(t.stateAfter(Math.max(now - 1, 0), this.#before), from, 1 + Math.min(moment - now, extrapolate), s)
     return true
   }

@@ -64,6 +64,41 @@ export class Rings {
 
 const rested = new State()
 
+/** The newest teleport of a body. */
+export class Leap {
+  #tick = 0 // of the teleport, 0 without one
+  #landed = 0 // tick of the first state received since
+  readonly #state = new State() // that state
+
+  /** Notes the tick of a teleport, 0 for none, of which the server told with a state. */
+  note(teleport: number, tick: number, s: State): void {
+    if (teleport === 0 || teleport < this.#tick || (teleport === this.#tick && tick >= this.#landed)) return
+    this.#tick = teleport
+    this.#landed = tick
+    this.#state.copy(s)
+  }
+
+  forget(): void {
+    this.#tick = this.#landed = 0
+  }
+
+  /** Reports whether the body has landed in a tick: its way there shows no motion. */
+  endsAt(tick: number): boolean {
+    return this.#landed === tick
+  }
+
+  /**
+   * Sets s to the state to show at a moment from the tick before the teleport until the body has landed.
+   * It returns false at other moments.
+   * @param from - the state after the moment's tick
+   */
+  stateAt(moment: number, from: State, s: State): boolean {
+    if (this.#tick === 0 || moment < this.#tick - 1 || moment >= this.#landed) return false
+    s.copy(moment < this.#tick ? from : this.#state)
+    return true
+  }
+}
+
 /** An exact body. */
 export class Track {
   slot = 0
@@ -76,6 +111,7 @@ export class Track {
   ghost = false // the entity has left, but an effect still follows it in ticks to compute
   lost = false // the body is not computed: computing took too long
   late = false // the body is being computed from at to now
+  readonly leap = new Leap()
 
   // ring holds the states of ticks first to last; null means that the body had the state given
   // in all of them. The state has not changed after last.
@@ -188,6 +224,7 @@ export class Tracks {
   /** Sets the server's state after a tick, and forgets earlier ones. */
   begin(t: Track, tick: number, s: State): void {
     t.begin(tick, s)
+    t.leap.forget()
     this.#setGiven(t, tick, s)
   }
 

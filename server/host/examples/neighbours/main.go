@@ -150,6 +150,7 @@ func (f *Field) leave(s *server.Session) {
 func (f *Field) refused(s *server.Session, _ string, _ error) {
 	at, _ := f.world.Position(s.Entity())
 	f.world.SetPosition(s.Entity(), world.Vec3{Y: at.Y, Z: at.Z})
+	f.world.MarkTeleported(s.Entity())
 }
 
 // door moves the walkers who have crossed the border. It changes nothing in the world.
