@@ -99,16 +99,37 @@ func (p pages) moveRoom(w http.ResponseWriter, r *http.Request) {
 	if p.isOtherNode(w, "") {
 		return
 	}
+	node := r.FormValue("node")
+	if status, why := p.checkTarget(node); why != "" {
+		http.Error(w, why, status)
+		return
+	}
 	p.changeRoom(w, r, func(name string) error {
 		ctx, cancel := context.WithTimeout(r.Context(), moveTimeout)
 		defer cancel()
-		node := r.FormValue("node")
 		err := p.MoveRoom(ctx, name, node)
-		if wire.CodeOf(err) == wire.NoRoom && p.nodeOf(name) != "" {
-			return fmt.Errorf("node %s has the room: ask its admin port", p.nodeOf(name))
+		if owner := p.nodeOf(name); wire.CodeOf(err) == wire.NoRoom && owner != "" {
+			return &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("node %s has the room: ask its admin port", owner)}
 		}
 		return err
 	})
+}
+
+// checkTarget returns why no room can move to a node, as far as this one knows, with the status of the answer; or "".
+func (p pages) checkTarget(node string) (status int, why string) {
+	c := p.Cluster()
+	i := slices.IndexFunc(c.Nodes, func(n ClusterNode) bool { return n.Name == node })
+	switch {
+	case node == "":
+		return http.StatusBadRequest, "node: want the name of the node to which the room moves"
+	case node == c.Node:
+		return http.StatusConflict, fmt.Sprintf("this is node %s: name another one", node)
+	case i < 0:
+		return http.StatusNotFound, fmt.Sprintf("the cluster has no node %q", node)
+	case c.Nodes[i].Dead:
+		return http.StatusConflict, fmt.Sprintf("node %s has left the cluster, or has failed", node)
+	}
+	return 0, ""
 }
 
 // nodeOf returns the other node that has a room, or "".
