@@ -25,7 +25,7 @@ import (
 
 const (
 	failingTick = 150
-	fault       = "a fault of the game"
+	gameFault   = "a fault of the game"
 )
 
 // failIf makes the world panic at a tick if the game's state says so.
@@ -34,7 +34,7 @@ func failIf(tick uint64, fails func(c *Config) bool) func(*Config, *Restoring) {
 		c.Image.program = 1
 		must.Do(c.World.AddSystem(world.Before, "failing", func(w *world.World) {
 			if w.Tick() == tick && fails(c) {
-				panic(fault)
+				panic(gameFault)
 			}
 		}))
 	}
@@ -67,7 +67,7 @@ func (r *journaledRun) live(ticks int) {
 }
 
 // panicsAgain runs ticks until the world panics, and returns the folder that the process leaves.
-func (r *journaledRun) panicsAgain() string { return r.panics(fault) }
+func (r *journaledRun) panicsAgain() string { return r.panics(gameFault) }
 
 // panics is panicsAgain with a text.
 func (r *journaledRun) panics(text string) string {
@@ -143,7 +143,7 @@ func TestCrashLoopEnds(t *testing.T) {
 		images := imagesIn(t, dir)
 		require.Len(t, images, 2)
 		c := crashIn(t, dir)
-		require.Equal(t, imagefile.Crash{Tick: failingTick, Panics: 1, Image: c.Image, Returns: failingTick - 1, Program: 1, Text: fault}, c)
+		require.Equal(t, imagefile.Crash{Tick: failingTick, Panics: 1, Image: c.Image, Returns: failingTick - 1, Program: 1, Text: gameFault}, c)
 
 		again := openJournaled(t, dir, mode, fails)
 		require.Equal(t, mode == imagefile.JournalAlways, again.found.SameRun)
@@ -328,7 +328,7 @@ func TestCrashLoopOfReplay(t *testing.T) {
 	r.play()
 	dir, fails := r.crash(), failAt(130)
 	for n := range 2 {
-		require.PanicsWithValue(t, fault, func() { _, _, _ = restoreJournaled(t, dir, imagefile.JournalAlways, fails) })
+		require.PanicsWithValue(t, gameFault, func() { _, _, _ = restoreJournaled(t, dir, imagefile.JournalAlways, fails) })
 		dir = copyOf(t, dir)
 		c := crashIn(t, dir)
 		require.True(t, c.Replaying)
@@ -363,7 +363,7 @@ func TestCrashLoopKeepsTheImage(t *testing.T) {
 			tick uint64
 			text string
 		}{
-			"first tick": {121, fault}, "another, earlier": {130, fault}, "another, later": {failingTick + 1, fault},
+			"first tick": {121, gameFault}, "another, earlier": {130, gameFault}, "another, later": {failingTick + 1, gameFault},
 			"another text": {failingTick, "another fault"}, "another text, later": {failingTick + 1, "another fault"},
 		} {
 			t.Run(mode.String()+"/"+name, func(t *testing.T) {
@@ -442,7 +442,7 @@ func TestCrashLoopOfRestoring(t *testing.T) {
 	r.play()
 	played := r.crash()
 	restoring := func(c *Config, r *Restoring) {
-		c.Image.program, r.LoadExtra = 1, func([]byte) error { panic(fault) }
+		c.Image.program, r.LoadExtra = 1, func([]byte) error { panic(gameFault) }
 	}
 	for name, changes := range map[string][]func(*Config, *Restoring){
 		"LoadExtra": {restoring, restoring, restoring}, "earlier tick": {failAt(130), failAt(130), failAt(125)},
@@ -450,7 +450,7 @@ func TestCrashLoopOfRestoring(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := copyOf(t, played)
 			for _, change := range changes {
-				require.PanicsWithValue(t, fault, func() { _, _, _ = restoreJournaled(t, dir, imagefile.JournalAlways, change) })
+				require.PanicsWithValue(t, gameFault, func() { _, _, _ = restoreJournaled(t, dir, imagefile.JournalAlways, change) })
 				dir = copyOf(t, dir)
 			}
 			before := contentsOf(t, dir)
@@ -470,7 +470,7 @@ func TestCrashDuringSlowSave(t *testing.T) {
 		r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, failAt(failingTick))
 		r.ticks(failingTick - 1)
 		r.loop.saver.saving.Add(1)
-		require.PanicsWithValue(t, fault, func() {
+		require.PanicsWithValue(t, gameFault, func() {
 			defer r.notePanic()
 			r.ticks(1)
 		})
@@ -486,7 +486,7 @@ func TestCrashAfterCommit(t *testing.T) {
 	fails := failAt(0)
 	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, fails)
 	r.play()
-	r.loop.saver.take = func(*world.Image) error { panic(fault) }
+	r.loop.saver.take = func(*world.Image) error { panic(gameFault) }
 	r.loop.saver.due = time.Time{}
 	from := r.core.World().Tick()
 	dir := r.panicsAgain()
@@ -508,7 +508,7 @@ func TestCrashLoopOfLaterTicks(t *testing.T) {
 		text  string
 	}{
 		"between ticks": {func(r *journaledRun) {
-			r.loop.saver.take = func(*world.Image) error { panic(fault) }
+			r.loop.saver.take = func(*world.Image) error { panic(gameFault) }
 		}, "after a tick: a fault of the game"},
 		"while an image is saved": {func(r *journaledRun) {
 			r.loop.saver.take = func(img *world.Image) error {
@@ -517,13 +517,13 @@ func TestCrashLoopOfLaterTicks(t *testing.T) {
 			}
 			r.loop.saver.log = r.loop.saver.log.WithOptions(zap.Hooks(func(e zapcore.Entry) error {
 				if e.Message == "the world was not saved" {
-					panic(fault)
+					panic(gameFault)
 				}
 				return nil
 			}))
 		}, "while an image was saved: a fault of the game"},
 		"in a worker": {func(r *journaledRun) {
-			r.loop.saver.take = func(*world.Image) error { panic(&replication.WorkerPanic{Value: fault, Stack: []byte(r.dir)}) }
+			r.loop.saver.take = func(*world.Image) error { panic(&replication.WorkerPanic{Value: gameFault, Stack: []byte(r.dir)}) }
 		}, "after a tick: a fault of the game"},
 	} {
 		for _, mode := range []imagefile.JournalMode{imagefile.JournalAlways, imagefile.JournalEverySecond} {
@@ -617,7 +617,7 @@ func TestKillWhileHeld(t *testing.T) {
 // A panic in the first tick after each start is not of the state, before its frame was written or after: the third ends the loop.
 func TestPanicsInTheFirstTick(t *testing.T) {
 	for _, framed := range []bool{false, true} {
-		l := crashLoop{program: 1, former: imagefile.Crash{Tick: 1000, Panics: panicsSkip, Text: panicText(fault, framed)}}
+		l := crashLoop{program: 1, former: imagefile.Crash{Tick: 1000, Panics: panicsSkip, Text: panicText(gameFault, framed)}}
 		l.begin(999, 60)
 		first := uint64(1000)
 		if framed {
@@ -634,7 +634,7 @@ func TestPanicsOfSaves(t *testing.T) {
 	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, failAt(0))
 	r.play()
 	s := r.loop.saver
-	s.log = s.log.WithOptions(zap.Hooks(func(zapcore.Entry) error { panic(fault) }))
+	s.log = s.log.WithOptions(zap.Hooks(func(zapcore.Entry) error { panic(gameFault) }))
 	require.NoError(t, os.Remove(s.config.Store.Path())) // which is logged
 	texts := map[string]bool{}
 	for _, save := range []func() error{s.saveNow, s.saveLast, func() error {
@@ -659,7 +659,7 @@ func TestPanicsOfTheJournal(t *testing.T) {
 	for n := range 3 {
 		r := openJournaled(t, dir, imagefile.JournalAlways, program)
 		r.ticks(3 + n)
-		r.loop.journal.keepPanic(fault, []byte("its stack"))
+		r.loop.journal.keepPanic(gameFault, []byte("its stack"))
 		func() {
 			defer func() { require.ErrorContains(t, recover().(error), text+"\n\nits stack") }()
 			r.live(1)
@@ -672,7 +672,7 @@ func TestPanicsOfTheJournal(t *testing.T) {
 
 // A panic of one of the Config.Workers is counted by its text, not by its stack.
 func TestPanicsOfWorldWorkers(t *testing.T) {
-	require.Equal(t, fault, panicText(&world.WorkerPanic{Value: fault, Stack: []byte("0xc000")}, false))
+	require.Equal(t, gameFault, panicText(&world.WorkerPanic{Value: gameFault, Stack: []byte("0xc000")}, false))
 }
 
 // Off Linux a program is known by its file.
@@ -688,17 +688,17 @@ func TestIdentifyFile(t *testing.T) {
 
 // A panic long after another one with the same text is another one.
 func TestPanicsFarApart(t *testing.T) {
-	l := crashLoop{program: 1, former: imagefile.Crash{Tick: 1000, Panics: 1, Text: fault}}
+	l := crashLoop{program: 1, former: imagefile.Crash{Tick: 1000, Panics: 1, Text: gameFault}}
 	l.begin(900, 60)
 	for tick, panics := range map[uint64]int{901: 2, 960: 2, 961: 1, 999: 1, 1000: 2, 1060: 2, 1061: 1} {
-		l.former.Text = panicText(fault, true)
-		require.Equal(t, panics, l.next(tick, panicText(fault, true)).Panics, tick)
+		l.former.Text = panicText(gameFault, true)
+		require.Equal(t, panics, l.next(tick, panicText(gameFault, true)).Panics, tick)
 		require.Equal(t, 1, l.next(tick, panicText("another", true)).Panics, tick)
-		l.former.Text = panicText(&diskPanic{fault, nil, inSave}, false)
+		l.former.Text = panicText(&diskPanic{gameFault, nil, inSave}, false)
 		require.Equal(t, 2, l.next(tick, l.former.Text).Panics, tick)
-		l.former.Text = fault
-		require.Equal(t, tick == 1000, l.next(tick, fault).Panics == 2, tick)
-		require.Equal(t, 1, l.next(tick, panicText(fault, true)).Panics, tick)
+		l.former.Text = gameFault
+		require.Equal(t, tick == 1000, l.next(tick, gameFault).Panics == 2, tick)
+		require.Equal(t, 1, l.next(tick, panicText(gameFault, true)).Panics, tick)
 	}
 }
 
@@ -708,7 +708,7 @@ func TestCrashNoteFails(t *testing.T) {
 	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, fails)
 	r.play()
 	require.NoError(t, os.Mkdir(filepath.Join(r.dir, "world.image.crash"), 0o700))
-	require.PanicsWithValue(t, fault, func() { r.live(failingTick) })
+	require.PanicsWithValue(t, gameFault, func() { r.live(failingTick) })
 	require.Len(t, r.logs.FilterMessageSnippet("the panic is not noted").All(), 1)
 	dir := copyOf(t, r.dir)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "world.image.crash"), []byte("worldd-crash 2\n"), 0o600))
@@ -733,7 +733,7 @@ func TestCrashLoopOfARoom(t *testing.T) {
 					if images == nil {
 						images = imagesIn(t, filepath.Join(dir, "match"))
 					}
-					panic(fault)
+					panic(gameFault)
 				}
 			})
 			h.mustVisit("match/a")
@@ -767,7 +767,7 @@ func TestCrashLoopOfAPinnedRoom(t *testing.T) {
 	inBubble(t, config, func(h *testRooms) {
 		h.in("lobby", func(w *world.World) {
 			if w.Tick() == 450 {
-				panic(fault)
+				panic(gameFault)
 			}
 		})
 		time.Sleep(3 * time.Minute)

@@ -6,7 +6,7 @@
 // command. In the copies every fault is a variable that a test sets:
 //
 //	go run ./internal/fault/overlay /tmp/faults
-//	go test -tags faults -overlay /tmp/faults/overlay.json -run Fault ./server/session/simulation ./server/imagefile ./server/cluster ./internal/botrun ./client
+//	go test -tags faults -overlay /tmp/faults/overlay.json -run Fault ./server/session/simulation ./server/imagefile ./server/cluster ./server ./internal/botrun ./client
 //
 // The table in replication/README.md says what each fault breaks and what catches it. The prefix of
 // a name says which other tests catch it:
@@ -14,6 +14,7 @@
 //	Predict, Compute, Range    package client: prediction, bodies that this server never causes, ranges of generations
 //	Disk                       package imagefile: the files of images and journals
 //	Cluster                    package cluster: leases, rooms and blocks
+//	Crossing                   package server: sessions that move to other nodes, and passes
 package fault
 
 import (

@@ -19,7 +19,7 @@ func TestFaultCrash(t *testing.T) {
 
 // TestFaultPassages runs the simulation of crashes between rooms with every deliberate fault of departures and arrivals.
 func TestFaultPassages(t *testing.T) {
-	catchFamily(t, "Passage", 10, 20, func(seed uint64) error { return newMoveSim(seed, 2+int(seed%4/3)).simulate() })
+	catchFamily(t, "Passage", 11, 20, func(seed uint64) error { return newMoveSim(seed, 2+int(seed%4/3)).simulate() })
 }
 
 // catchFamily runs a simulation with each of the faults whose names have a prefix, and requires that one of the seeds

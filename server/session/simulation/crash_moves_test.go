@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ type moveSim struct {
 	byes     map[uint64]bool   // sessions whose clients may have left between two rooms, where no hook sees it
 	wrong    error
 
-	forks, betweenRooms, resumed, returned int
+	forks, betweenRooms, resumed, returned, letters int
 }
 
 // moveDisk holds the frames of a room, of which the first durable survive a crash.
@@ -149,6 +150,7 @@ func (s *moveSim) start() {
 			}
 			return nil, nil
 		},
+		Post: s.checkLetter,
 	}))
 	highest := uint64(0)
 	for id := range s.versions {
@@ -201,8 +203,21 @@ func (s *moveSim) load(name string) *moveRoom {
 	return r
 }
 
+// frames are messages of a room that name the frame in which it has sent them.
+var frames = session.DefineRoomMessage[uint64]("frame")
+
+// checkLetter checks that no crash can undo what a message tells.
+func (s *moveSim) checkLetter(l session.Letter) {
+	d := s.disks[l.From]
+	if frame := must.Get(strconv.ParseUint(string(l.Body), 10, 64)); d.durable == 0 || d.frames[d.durable-1].tick < frame {
+		s.fail("room %s tells what it has done in frame %d before that is durable", l.From, frame)
+	}
+	s.letters++
+}
+
 func (r *moveRoom) note(p *session.Session, kind moveEventKind, room string) {
 	s := r.s
+	must.Do(r.core.Announce("", frames.With(r.world.Tick()+1)))
 	s.versions[p.ID()]++
 	r.disk.events = append(r.disk.events, moveEvent{p.ID(), s.versions[p.ID()], kind, room, p.Value().(string)})
 }
@@ -609,15 +624,16 @@ func (s *moveSim) simulate() error {
 func TestMoveCrashes(t *testing.T) {
 	racetest.SkipSequential(t)
 	seeds := shorttest.Pick(*moveSeeds, min(*moveSeeds, 2))
-	var forks, between, resumed, returned int
+	var forks, between, resumed, returned, letters int
 	for seed := range uint64(seeds) {
 		s := newMoveSim(seed, 2+int(seed%4/3))
 		require.NoError(t, s.simulate(), strings.Repeat("-", 40))
-		forks, between, resumed, returned = forks+s.forks, between+s.betweenRooms, resumed+s.resumed, returned+s.returned
+		forks, between, resumed, returned, letters = forks+s.forks, between+s.betweenRooms, resumed+s.resumed, returned+s.returned, letters+s.letters
 	}
 	t.Logf("%d recoveries found %d sessions on their way; clients resumed %d times, rooms refused %d", forks, between, resumed, returned)
 	require.Greater(t, forks, 200*seeds)
 	require.Greater(t, between, 100*seeds)
 	require.Greater(t, resumed, 500*seeds)
 	require.Positive(t, returned)
+	require.Greater(t, letters, 10*seeds)
 }
