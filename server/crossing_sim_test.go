@@ -86,6 +86,7 @@ type crossingConn struct {
 	pass   *passUse      // its token, if that is a pass
 	was    *crossingConn // whose session it asks for; nil: none
 	lost   bool          // the client has, or its process was killed
+	blind  bool          // the client has forgotten a session that may live
 	seen   stage.Received
 }
 
@@ -389,6 +390,8 @@ func (x *crossings) follow(p *crossingPlayer, c *crossingConn) {
 			x.failf("the session of %s ends: %v", p.user, &ended)
 		case c.was != nil && ended.Code.Info().Retry:
 			x.resume(p, c.was)
+		case c.blind: // another node would give the user a second session
+			p.retired = true
 		}
 	case c.lost && !welcomed:
 		p.retired = true
@@ -459,10 +462,16 @@ func (x *crossings) act(p *crossingPlayer, c *crossingConn, w wire.Welcome) {
 		c.peer.Gone()
 	case 5:
 		c.leave()
-		p.wakes = time.Now().Add(time.Second) // the session ends meanwhile
+		ends := time.Second // the session ends meanwhile
+		x.mu.Lock()
+		if len(p.at) == 0 {
+			ends = 10 * time.Second // once it is no longer between two rooms
+		}
+		x.mu.Unlock()
+		p.wakes = time.Now().Add(ends)
 		return
 	case 6: // the client forgets the connection, and any redirection that is on its way
-		x.dial(p, c.node, helloAs(p.user, c.node.room()))
+		x.dial(p, c.node, helloAs(p.user, c.node.room())).blind = true
 		return
 	}
 	p.conns = append(p.conns, c)

@@ -28,6 +28,18 @@ func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 	if err := l.takeRoom(ctx); err != nil {
 		return nil, err
 	}
+	made, err := l.restoreRun(ctx)
+	switch {
+	case err != nil:
+		err = l.returnRoom(err)
+	case l.awaited != nil:
+		l.rooms.counters.movedIn.Add(1)
+	}
+	return made, err
+}
+
+// restoreRun makes the run of a room that this node has.
+func (l *roomLife) restoreRun(ctx context.Context) (*run, error) {
 	select {
 	case l.kind.building <- struct{}{}:
 		defer func() { <-l.kind.building }()
@@ -38,10 +50,12 @@ func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.settleImage(store); err != nil {
+	if err = l.settleImage(store); err == nil {
+		err = l.installJournal(store)
+	}
+	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	l.installJournal(store)
 	made, err := l.buildAboveImage(ctx, store)
 	if err != nil && store != nil {
 		err = errors.Join(err, store.Close())

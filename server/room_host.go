@@ -46,7 +46,7 @@ func (l *roomLife) hostRoom(ctx context.Context) {
 			switch {
 			case errors.Is(err, ErrCrashLoop):
 				lasts = failedFor // each attempt repeats the journal
-			case isMoved(err):
+			case isMoved(err) && l.kind.isPinned(l.room):
 				lasts = standbyFor
 			default:
 				changed = nil

@@ -30,7 +30,8 @@ import (
 // With JournalAlways the journal has all since that image. In the other modes, or if that image could not be saved, the last tick is followed by another
 // one, for which the room stands still.
 //
-// If the other node does not answer "hand", the next run of the room begins here, from the same image and journal.
+// If the other node does not answer "hand", the next run of the room begins here, from the same image and journal. If it cannot make the room
+// afterwards, it releases the room for this node, which continues the run.
 
 const (
 	askTake = "take"
@@ -72,6 +73,7 @@ type moveQuestion struct {
 	// Run is the epoch of the run that continues. In hand the others say where; without a journal a new run begins.
 	Run     uint64 `json:"run,omitempty"`
 	Block   int    `json:"block,omitempty"`
+	From    string `json:"from,omitempty"` // node that gets the room back if it cannot be made
 	Tick    uint64 `json:"tick,omitempty"`
 	Journal []byte `json:"journal,omitempty"`
 }
@@ -306,7 +308,7 @@ func (l *roomLife) handOver(was *run, mv *roomMove) error {
 	q := moveQuestion{Ask: askHand, Move: mv.id, Room: l.room.name}
 	if was.kept {
 		var err error
-		q.Run, q.Tick, q.Block = was.core.Config().Epoch, was.loop.journal.segment, was.block
+		q.From, q.Run, q.Tick, q.Block = l.rooms.process.Cluster.Status().Node, was.core.Config().Epoch, was.loop.journal.segment, was.block
 		if q.Journal, err = was.store.CopySegment(q.Run, q.Tick, maxHanded); err != nil {
 			return err
 		}
@@ -315,12 +317,16 @@ func (l *roomLife) handOver(was *run, mv *roomMove) error {
 		return err
 	}
 	was.closeStore() // the other node may be on this machine, with the same folder
-	g := l.grant
+	l.handGrant(l.grant, mv.node)
+	return nil
+}
+
+// handGrant releases the room for another node.
+func (l *roomLife) handGrant(g RoomGrant, node string) {
 	l.grant, l.blockUsed = nil, false
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	g.HandOver(ctx, mv.node)
-	return nil
+	g.HandOver(ctx, node)
 }
 
 // closeStore unlocks the image.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -123,6 +124,39 @@ func TestRoomStandsStillForItsJournal(t *testing.T) {
 			require.Equal(t, ann.newestWelcome().Session, resumeAt(x.b, "ann", ann.newestWelcome()).newestWelcome().Session)
 		})
 	}
+}
+
+// A node that has taken a room and cannot make it gives it back: the newest image is older than the last tick, and only the other node has the
+// journal. Clients are sent back to the same run.
+func TestMovedRoomIsGivenBack(t *testing.T) {
+	inTwoServers(t, movable(t, imagefile.JournalAlways), func(x *twoServers) {
+		t := x.t
+		ann := greetAs(x.a, "match/1", "ann")
+		time.Sleep(1500 * time.Millisecond)
+		was, tick := ann.newestWelcome(), uint64(0)
+		x.nodeB.cutMove = func(ask string) error {
+			if ask == askHand { // the room stands still
+				tick = x.a.now("match/1").core.World().Tick()
+			}
+			return nil
+		}
+		folder := filepath.Join(x.b.config.Images.Dir, "match")
+		require.NoError(t, os.WriteFile(folder, nil, 0o600))
+		require.NoError(t, x.a.moveRoom(context.Background(), "match/1", "b:2"))
+		time.Sleep(2 * brokenFor)
+		require.Empty(t, x.b.names())
+		require.Equal(t, "a:1", resumeAt(x.b, "ann", was).Snapshot().Ended.Address)
+		ann = resumeAt(x.a, "ann", was)
+		require.Equal(t, []any{was.Session, was.Epoch}, []any{ann.newestWelcome().Session, ann.newestWelcome().Epoch})
+		require.GreaterOrEqual(t, x.a.tick("match/1"), tick, "nothing is lost")
+		require.EqualValues(t, 0, x.b.clusterReport().Moves["in"])
+
+		require.NoError(t, os.Remove(folder))
+		time.Sleep(1500 * time.Millisecond)
+		require.NoError(t, x.a.moveRoom(context.Background(), "match/1", "b:2"))
+		time.Sleep(time.Second)
+		require.Equal(t, was.Epoch, x.b.now("match/1").core.Config().Epoch)
+	})
 }
 
 // Without a journal the sessions of a room that moves end, and its world continues there.

@@ -189,23 +189,32 @@ func (l *roomLife) awaitArrival(ctx context.Context) error {
 		case l.rooms.process.Cluster.FindRoom(l.room.name) != "":
 			continue
 		}
-		err := l.exchangeGrant(ctx, stored)
-		if err == nil {
-			l.rooms.counters.movedIn.Add(1)
-		}
-		if !isMoved(err) {
+		if err := l.exchangeGrant(ctx, stored); !isMoved(err) {
 			return err
 		}
 	}
 }
 
-// installJournal gives the image the journal of a run that comes from another node, if it may continue here. Without it a new run begins.
-func (l *roomLife) installJournal(store *imagefile.Store) {
-	a := l.rooms.arrivalOf(l.room)
-	if a == nil || store == nil || len(a.where.Journal) == 0 || l.grant.Block() != a.where.Block {
-		return
+// installJournal gives the image the journal of a run that comes from another node.
+func (l *roomLife) installJournal(store *imagefile.Store) error {
+	a := l.awaited
+	if a == nil || store == nil || len(a.where.Journal) == 0 {
+		return nil
 	}
-	if err := store.AddSegment(a.where.Run, a.where.Tick, a.where.Journal); err != nil {
-		l.room.logger(l.rooms.log).Error("the room begins a new run: the journal of the node that it has left cannot be written", zap.Error(err))
+	return store.AddSegment(a.where.Run, a.where.Tick, a.where.Journal)
+}
+
+// returnRoom gives a room back that has come from another node with a journal and cannot be made here, and returns why. Only that node has all: the
+// newest image may be older than the last tick. Any other room it leaves alone.
+func (l *roomLife) returnRoom(why error) error {
+	a, g := l.awaited, l.grant
+	if a == nil || g == nil || a.where.From == "" || len(a.where.Journal) == 0 {
+		return why
 	}
+	l.room.logger(l.rooms.log).Error("the room that has come here cannot be made: the node that it has left gets it back", zap.String("node", a.where.From), zap.Error(why))
+	l.handGrant(g, a.where.From)
+	if moved, err := wire.MovedTo(l.rooms.process.Cluster.FindRoom(l.room.name), nil); err == nil {
+		return moved
+	}
+	return why
 }
