@@ -275,6 +275,31 @@ func withoutPinned(c *RoomsConfig) {
 	c.Kinds["lobby"] = k
 }
 
+// A room that fails and is made again at once, as a pinned room of another node, has not ended for those who wait for it.
+func TestWaitForARoomThatIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestRooms(t, withoutPinned)
+		r := &Room{name: "match/1", kind: "match", state: roomOpening, ready: make(chan struct{})}
+		failed := make(chan error, 1)
+		go func() {
+			_, err := h.awaitOpen(t.Context(), r)
+			failed <- err
+		}()
+		synctest.Wait()
+		h.rooms.mu.Lock()
+		close(r.ready)
+		r.setOpening()
+		h.rooms.mu.Unlock()
+		synctest.Wait()
+		require.Empty(t, failed)
+		h.rooms.mu.Lock()
+		r.state, r.err = roomFailed, errStays
+		close(r.ready)
+		h.rooms.mu.Unlock()
+		require.Equal(t, errStays, <-failed)
+	})
+}
+
 // A room has the block of its grant, and is released once, after its last save.
 func TestRoomOfAClusterTakesItsBlock(t *testing.T) {
 	dir, d := t.TempDir(), newDirectory()

@@ -310,17 +310,22 @@ func noRoom(name string) *wire.Error {
 
 // awaitOpen waits until r is open, and returns its run. The error is for clients.
 func (m *rooms) awaitOpen(ctx context.Context, r *Room) (*run, error) {
-	m.mu.Lock()
-	ready := r.ready
-	m.mu.Unlock()
-	select {
-	case <-ready:
-	case <-ctx.Done():
-		return nil, &wire.Error{Code: wire.Internal, Detail: "the room was not ready in time"}
+	for {
+		m.mu.Lock()
+		ready := r.ready
+		m.mu.Unlock()
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return nil, &wire.Error{Code: wire.Internal, Detail: "the room was not ready in time"}
+		}
+		m.mu.Lock()
+		if r.state != roomOpening { // else it has failed, and is made again already
+			defer m.mu.Unlock()
+			return m.admittingRun(r)
+		}
+		m.mu.Unlock()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.admittingRun(r)
 }
 
 // admittingRun returns the run of a room that admits new sessions. Callers hold m.mu.
