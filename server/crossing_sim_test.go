@@ -517,7 +517,8 @@ func TestCrossings(t *testing.T) {
 	x := playCrossings(t, 0)
 	require.Empty(t, x.failure, "seed 0")
 	require.Equal(t, x.events, playCrossings(t, 0).events, "seed 0 again")
-	for seed := uint64(1); seed < shorttest.Pick(*crossingSeeds, 1); seed++ {
+	seeds := shorttest.Pick(*crossingSeeds, 1)
+	for seed := uint64(1); seed < seeds; seed++ {
 		next := playCrossings(t, seed)
 		require.Empty(t, next.failure, "seed %d", seed)
 		for what, n := range next.counts {
@@ -526,6 +527,6 @@ func TestCrossings(t *testing.T) {
 	}
 	t.Logf("%v", x.counts)
 	for _, what := range []string{"moves", "restored", "kills", "orphans", "replaced"} {
-		require.Positive(t, x.counts[what], what)
+		require.True(t, x.counts[what] > 0 || seeds == 1, what) // one seed has not all of them
 	}
 }
