@@ -10,14 +10,14 @@ import (
 // arrive between two updates are stamped by it. It never goes back.
 type hostClock struct {
 	mu     sync.Mutex
-	set0   bool          // the host's first time is known
-	origin float64       // the host's time, in seconds, at which at would be 0
+	begun  bool          // the host has set the clock, and origin is known
+	origin float64       // what the host's time is, in seconds, when this clock shows 0
 	at     time.Duration // when the host last set it
 	since  time.Time     // when that was
 	last   time.Duration // the latest time shown
 }
 
-// maxSeconds bounds a host's time: 30 years of either sign.
+// maxSeconds bounds what the clock shows: 30 years. The host's own time may be eight times as much, such as the time of Unix.
 const maxSeconds = 1e9
 
 // set sets the clock to the host's time. It returns false if now is no time.
@@ -28,8 +28,8 @@ func (c *hostClock) set(now float64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	shown := c.shown()
-	if !c.set0 {
-		c.set0, c.origin = true, now-shown.Seconds()
+	if !c.begun {
+		c.begun, c.origin = true, now-shown.Seconds()
 	}
 	c.at, c.since = max(seconds(now-c.origin), shown), time.Now()
 	return true

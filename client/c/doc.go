@@ -1,10 +1,11 @@
 // Command c is libworldd, the client as a library for engines: worldd.h is its interface, and README.md its page.
 // build.sh makes it with -buildmode=c-shared or c-archive.
 //
-//	host ─► worldd.h ─► shim.c (pointers, sizes, floating point) ─► exports.go ─► table ─► host ─► client.Client
+//	host ─► worldd.h ─► shim.c (pointers, sizes, floating point) ─► exports.go ─► table ─► hostedClient ─► client.Client
 //
-// It is a module of its own, since it alone needs a C compiler: all other packages build, cross-compile and are
-// checked without one. A build tag would hide it from the same checks, and leave cgo in the module of those who import worldd.
+// The package is a module of its own, since it alone needs a C compiler: all other packages build, cross-compile and are
+// checked without one. Behind a build tag these checks would not see the package, and every game that imports worldd would have
+// cgo in its module.
 //
 // # Invariants
 //

@@ -71,7 +71,7 @@ func (q *events) drop() {
 }
 
 // pollEvent takes the oldest event, and copies its body. badSize: the body is longer, and the event stays.
-func (h *host) pollEvent(body []byte) (e event, r result) {
+func (h *hostedClient) pollEvent(body []byte) (e event, r result) {
 	if h.client == nil && !h.over {
 		return e, none // the queue is the goroutine's that connects
 	}
@@ -90,7 +90,7 @@ func (h *host) pollEvent(body []byte) (e event, r result) {
 }
 
 // addState queues a change of state.
-func (h *host) addState(s client.StateChange) {
+func (h *hostedClient) addState(s client.StateChange) {
 	e := event{kind: eventState, state: int32(s.State), code: codeOf(s.Err)}
 	for i, set := range []bool{s.Resumed, s.Restored, s.Moved, s.NewWorld} {
 		if set {
@@ -113,7 +113,7 @@ func codeOf(err error) int32 {
 }
 
 // addResult queues the answer to a command.
-func (h *host) addResult(r client.Result) {
+func (h *hostedClient) addResult(r client.Result) {
 	number, known := h.commands[r.ID]
 	if !known {
 		return // wd_do was never told of it
@@ -130,7 +130,7 @@ func (h *host) addResult(r client.Result) {
 }
 
 // observer queues what happens to entities.
-func (h *host) observer(updates bool) client.Observer {
+func (h *hostedClient) observer(updates bool) client.Observer {
 	o := client.Observer{
 		Enter: func(e *client.Entity) { h.events.add(event{kind: eventEnter, handle: e.Handle(), tick: e.Tick()}) },
 		Leave: func(of bulk.Handle, why wire.Reason) {
@@ -149,7 +149,7 @@ func (h *host) observer(updates bool) client.Observer {
 }
 
 // messages queues the events of the game.
-func (h *host) messages() *client.Events {
+func (h *hostedClient) messages() *client.Events {
 	all := &client.Events{}
 	for i, r := range h.game.events {
 		client.OnEventValue(all, r.goType, func(tick uint32, v any) {

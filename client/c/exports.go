@@ -51,7 +51,7 @@ const (
 	textChanges      = C.WD_TEXT_CHANGES
 )
 
-// clients are the clients of the process: functions of C have no receiver.
+// clients is the one table of the process: a function that C calls has no receiver.
 var clients table
 
 // main is never called: the host's main runs.
@@ -92,12 +92,12 @@ func goShutdown() { clients.destroyAll() }
 
 //export goUpdate
 func goUpdate(id C.uint64_t, now C.double) C.int32_t {
-	return on(id, func(h *host) result { return h.update(float64(now)) })
+	return on(id, func(h *hostedClient) result { return h.update(float64(now)) })
 }
 
 //export goGetStatus
 func goGetStatus(id C.uint64_t, s *C.wd_status) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		v := h.status()
 		s.state, s.code, s.tick, s.tick_hz, s.snapshot_hz = C.int32_t(v.state), C.int32_t(v.code), C.uint32_t(v.tick), C.uint32_t(v.tickHz), C.uint32_t(v.snapshotHz)
 		s.entities, s.applied_input, s.controlled = C.uint32_t(v.entities), C.uint32_t(v.stats.Replica.AppliedInput), C.wd_handle(v.controlled)
@@ -114,7 +114,7 @@ func goGetStatus(id C.uint64_t, s *C.wd_status) C.int32_t {
 
 //export goText
 func goText(id C.uint64_t, which C.int32_t, buffer *C.char, capacity C.size_t) (n C.size_t) {
-	on(id, func(h *host) result {
+	on(id, func(h *hostedClient) result {
 		n = C.size_t(putText(buffer, capacity, h.textOf(int(which))))
 		return ok
 	})
@@ -123,7 +123,7 @@ func goText(id C.uint64_t, which C.int32_t, buffer *C.char, capacity C.size_t) (
 
 //export goPollEvent
 func goPollEvent(id C.uint64_t, to *C.wd_event, body unsafe.Pointer, capacity C.size_t) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		e, r := h.pollEvent(bytesAt(body, capacity))
 		if r != ok && r != badSize {
 			return r
@@ -137,7 +137,7 @@ func goPollEvent(id C.uint64_t, to *C.wd_event, body unsafe.Pointer, capacity C.
 
 //export goRender
 func goRender(id C.uint64_t, tick *C.double) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		r := h.render()
 		if tick != nil {
 			*tick = C.double(h.moment.Tick)
@@ -148,12 +148,12 @@ func goRender(id C.uint64_t, tick *C.double) C.int32_t {
 
 //export goLookup
 func goLookup(id C.uint64_t, h C.wd_handle) C.int32_t {
-	return on(id, func(c *host) result { return result(c.resolve(bulk.Handle(h))) })
+	return on(id, func(c *hostedClient) result { return result(c.resolve(bulk.Handle(h))) })
 }
 
 //export goLookupMany
 func goLookupMany(id C.uint64_t, handles *C.wd_handle, n C.size_t, verdicts *C.uint8_t) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		to := bytesAt(unsafe.Pointer(verdicts), n)
 		for i, of := range handlesAt(handles, n) {
 			to[i] = uint8(h.resolve(of))
@@ -164,7 +164,7 @@ func goLookupMany(id C.uint64_t, handles *C.wd_handle, n C.size_t, verdicts *C.u
 
 //export goEntities
 func goEntities(id C.uint64_t, out *C.wd_handle, capacity C.size_t, count *C.size_t) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		*count = C.size_t(h.listEntities(handlesAt(out, capacity)))
 		return ok
 	})
@@ -172,7 +172,7 @@ func goEntities(id C.uint64_t, out *C.wd_handle, capacity C.size_t, count *C.siz
 
 //export goGetEntity
 func goGetEntity(id C.uint64_t, of C.wd_handle, to *C.wd_entity) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		e := h.entity(bulk.Handle(of))
 		if e == nil {
 			return none
@@ -187,17 +187,17 @@ func goGetEntity(id C.uint64_t, of C.wd_handle, to *C.wd_entity) C.int32_t {
 
 //export goFind
 func goFind(id C.uint64_t, section C.int32_t, name *C.char) C.int32_t {
-	return on(id, func(h *host) result { return h.game.find(int(section), text(name)) })
+	return on(id, func(h *hostedClient) result { return h.game.find(int(section), text(name)) })
 }
 
 //export goFindField
 func goFindField(id C.uint64_t, component C.uint32_t, name *C.char) C.int32_t {
-	return on(id, func(h *host) result { return h.game.findField(uint32(component), text(name)) })
+	return on(id, func(h *hostedClient) result { return h.game.findField(uint32(component), text(name)) })
 }
 
 //export goGetField
 func goGetField(id C.uint64_t, component, field C.uint32_t, to *C.wd_field) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		_, m := h.game.field(uint32(component), uint32(field))
 		if m == nil {
 			return badArgument
@@ -209,35 +209,35 @@ func goGetField(id C.uint64_t, component, field C.uint32_t, to *C.wd_field) C.in
 
 //export goReadF32
 func goReadF32(id C.uint64_t, component, field C.uint32_t, when C.int32_t, handles *C.wd_handle, n C.size_t, out *C.float, verdicts *C.uint8_t) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		return readNumbers(h, reading{uint32(component), when == C.WD_RENDERED, handlesAt(handles, n), bytesAt(unsafe.Pointer(verdicts), n)}, uint32(field), (*float32)(out))
 	})
 }
 
 //export goReadF64
 func goReadF64(id C.uint64_t, component, field C.uint32_t, when C.int32_t, handles *C.wd_handle, n C.size_t, out *C.double, verdicts *C.uint8_t) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		return readNumbers(h, reading{uint32(component), when == C.WD_RENDERED, handlesAt(handles, n), bytesAt(unsafe.Pointer(verdicts), n)}, uint32(field), (*float64)(out))
 	})
 }
 
 //export goReadU64
 func goReadU64(id C.uint64_t, component, field C.uint32_t, when C.int32_t, handles *C.wd_handle, n C.size_t, out *C.uint64_t, verdicts *C.uint8_t) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		return readNumbers(h, reading{uint32(component), when == C.WD_RENDERED, handlesAt(handles, n), bytesAt(unsafe.Pointer(verdicts), n)}, uint32(field), (*uint64)(out))
 	})
 }
 
 //export goReadRecords
 func goReadRecords(id C.uint64_t, component C.uint32_t, when C.int32_t, handles *C.wd_handle, n C.size_t, out unsafe.Pointer, size C.size_t, verdicts *C.uint8_t) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		return h.readRecords(reading{uint32(component), when == C.WD_RENDERED, handlesAt(handles, n), bytesAt(unsafe.Pointer(verdicts), n)}, out, uint64(size))
 	})
 }
 
 //export goDo
 func goDo(id C.uint64_t, command C.uint32_t, target C.wd_handle, args unsafe.Pointer, size C.size_t, to *C.uint32_t) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		number, r := h.do(uint32(command), bulk.Handle(target), args, uint64(size))
 		if to != nil {
 			*to = C.uint32_t(number)
@@ -248,7 +248,7 @@ func goDo(id C.uint64_t, command C.uint32_t, target C.wd_handle, args unsafe.Poi
 
 //export goSetInput
 func goSetInput(id C.uint64_t, input unsafe.Pointer, size C.size_t, to *C.uint32_t) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		tick, r := h.setInput(input, uint64(size))
 		if to != nil {
 			*to = C.uint32_t(tick)
@@ -259,7 +259,7 @@ func goSetInput(id C.uint64_t, input unsafe.Pointer, size C.size_t, to *C.uint32
 
 //export goTakeProvisional
 func goTakeProvisional(id C.uint64_t, to *C.wd_handle) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		p, r := h.takeProvisional()
 		*to = C.wd_handle(p)
 		return r
@@ -268,7 +268,7 @@ func goTakeProvisional(id C.uint64_t, to *C.wd_handle) C.int32_t {
 
 //export goReal
 func goReal(id C.uint64_t, of C.wd_handle, to *C.wd_handle) C.int32_t {
-	return on(id, func(h *host) result {
+	return on(id, func(h *hostedClient) result {
 		*to = of
 		if h.client != nil {
 			*to = C.wd_handle(h.client.Real(bulk.Handle(of)))
@@ -278,7 +278,9 @@ func goReal(id C.uint64_t, of C.wd_handle, to *C.wd_handle) C.int32_t {
 }
 
 // on calls f for a client; see table.call.
-func on(id C.uint64_t, f func(*host) result) C.int32_t { return C.int32_t(clients.call(uint64(id), f)) }
+func on(id C.uint64_t, f func(*hostedClient) result) C.int32_t {
+	return C.int32_t(clients.call(uint64(id), f))
+}
 
 // text returns a copy of a C string, empty for NULL.
 func text(s *C.char) string { return C.GoString(s) }

@@ -26,8 +26,8 @@ type definition struct {
 	unknown                                                            uint32 // flags that this version does not know
 }
 
-// host is one client of the program that hosts the library.
-type host struct {
+// hostedClient is one client of the program that hosts the library.
+type hostedClient struct {
 	inCall    atomic.Bool // guards all other fields, until the client has been destroyed
 	destroyed bool
 	broken    bool // a call has panicked
@@ -40,7 +40,7 @@ type host struct {
 	over   bool           // the client has ended
 
 	moment    client.Moment
-	events    events            // while Dial runs its goroutine's
+	events    events            // while Dial runs, of its goroutine
 	commands  map[uint32]uint32 // numbers of unanswered commands in the schema, by id
 	code      int32             // why the connection was lost
 	errorText string
@@ -53,7 +53,7 @@ type dialed struct {
 }
 
 // newHost begins to connect.
-func newHost(d definition) (*host, error) {
+func newHost(d definition) (*hostedClient, error) {
 	if d.unknown != 0 {
 		return nil, errors.New("worldd: def.flags has bits that this version does not know")
 	}
@@ -62,7 +62,7 @@ func newHost(d definition) (*host, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &host{game: g, dialed: make(chan dialed, 1), cancel: cancel, commands: map[uint32]uint32{}, clock: hostClock{since: time.Now()}}
+	h := &hostedClient{game: g, dialed: make(chan dialed, 1), cancel: cancel, commands: map[uint32]uint32{}, clock: hostClock{since: time.Now()}}
 	h.events.most = int(min(d.maxEvents, 1<<24))
 	if h.events.most == 0 {
 		h.events.most = defaultMaxEvents
@@ -99,7 +99,7 @@ func dial(ctx context.Context, c client.Config) (connected *client.Client, err e
 }
 
 // update applies what arrived.
-func (h *host) update(now float64) result {
+func (h *hostedClient) update(now float64) result {
 	if !h.clock.set(now) {
 		return h.fail(badArgument, "worldd: now is not a finite number of seconds")
 	}
@@ -120,7 +120,7 @@ func (h *host) update(now float64) result {
 }
 
 // takeDialed takes over the client if it has connected.
-func (h *host) takeDialed() {
+func (h *hostedClient) takeDialed() {
 	select {
 	case d := <-h.dialed:
 		h.client = d.client
@@ -135,19 +135,19 @@ func (h *host) takeDialed() {
 }
 
 // fail notes why a call fails, and returns r.
-func (h *host) fail(r result, why string) result {
+func (h *hostedClient) fail(r result, why string) result {
 	h.errorText = why
 	return r
 }
 
 // breakDown ends a client in which a call has panicked.
-func (h *host) breakDown(p any) {
+func (h *hostedClient) breakDown(p any) {
 	h.broken, h.over = true, true
 	h.errorText = describe(p)
 }
 
 // leave closes the connection of a client that was destroyed. It runs beside the host.
-func (h *host) leave() {
+func (h *hostedClient) leave() {
 	h.cancel()
 	c := h.client
 	if c == nil && !h.over {
@@ -169,7 +169,7 @@ type status struct {
 	stats                      client.Stats
 }
 
-func (h *host) status() (s status) {
+func (h *hostedClient) status() (s status) {
 	s.state, s.code = int32(client.Connecting), h.codeNow()
 	if c := h.client; c != nil {
 		w := c.Welcome()
@@ -184,7 +184,7 @@ func (h *host) status() (s status) {
 }
 
 // codeNow returns why the connection is lost, 0 while it is not.
-func (h *host) codeNow() int32 {
+func (h *hostedClient) codeNow() int32 {
 	if h.over || h.client != nil && h.client.State() != client.Joined {
 		return h.code
 	}
@@ -192,7 +192,7 @@ func (h *host) codeNow() int32 {
 }
 
 // textOf returns a text of wd_text.
-func (h *host) textOf(which int) string {
+func (h *hostedClient) textOf(which int) string {
 	joined := h.client != nil
 	switch {
 	case which == textError:
@@ -210,7 +210,7 @@ func (h *host) textOf(which int) string {
 }
 
 // render sets the moment to show.
-func (h *host) render() result {
+func (h *hostedClient) render() result {
 	if h.client == nil {
 		return h.fail(notJoined, "worldd: the client has not joined yet")
 	}
@@ -222,7 +222,7 @@ func (h *host) render() result {
 }
 
 // resolve returns the verdict on a handle.
-func (h *host) resolve(of bulk.Handle) wire.Verdict {
+func (h *hostedClient) resolve(of bulk.Handle) wire.Verdict {
 	if h.client == nil {
 		return wire.Pending
 	}
@@ -230,7 +230,7 @@ func (h *host) resolve(of bulk.Handle) wire.Verdict {
 }
 
 // entity returns a live entity, or nil.
-func (h *host) entity(of bulk.Handle) *client.Entity {
+func (h *hostedClient) entity(of bulk.Handle) *client.Entity {
 	if h.client == nil {
 		return nil
 	}
@@ -238,7 +238,7 @@ func (h *host) entity(of bulk.Handle) *client.Entity {
 }
 
 // listEntities writes the handles of the entities in view, and returns how many there are.
-func (h *host) listEntities(to []bulk.Handle) int {
+func (h *hostedClient) listEntities(to []bulk.Handle) int {
 	if h.client == nil {
 		return 0
 	}
@@ -254,7 +254,7 @@ func (h *host) listEntities(to []bulk.Handle) int {
 }
 
 // componentsOf returns a bit for each component of the program's schema that e has.
-func (h *host) componentsOf(e *client.Entity) (mask uint32) {
+func (h *hostedClient) componentsOf(e *client.Entity) (mask uint32) {
 	served := h.client.Replica().Schema()
 	for i, spec := range h.game.schema.Components() {
 		if n, found := served.ByName(spec.Name); found && e.Mask()>>n&1 != 0 {
@@ -265,7 +265,7 @@ func (h *host) componentsOf(e *client.Entity) (mask uint32) {
 }
 
 // do sends a command.
-func (h *host) do(command uint32, target bulk.Handle, args unsafe.Pointer, size uint64) (id uint32, r result) {
+func (h *hostedClient) do(command uint32, target bulk.Handle, args unsafe.Pointer, size uint64) (id uint32, r result) {
 	if command >= uint32(len(h.game.arguments)) {
 		return 0, h.fail(badArgument, "worldd: the program's schema has no such command")
 	}
@@ -290,7 +290,7 @@ func (h *host) do(command uint32, target bulk.Handle, args unsafe.Pointer, size 
 }
 
 // setInput sets what the player holds down.
-func (h *host) setInput(input unsafe.Pointer, size uint64) (tick uint32, r result) {
+func (h *hostedClient) setInput(input unsafe.Pointer, size uint64) (tick uint32, r result) {
 	of := h.game.input
 	switch {
 	case of == nil:
@@ -308,7 +308,7 @@ func (h *host) setInput(input unsafe.Pointer, size uint64) (tick uint32, r resul
 }
 
 // takeProvisional returns a new provisional handle.
-func (h *host) takeProvisional() (bulk.Handle, result) {
+func (h *hostedClient) takeProvisional() (bulk.Handle, result) {
 	if h.client == nil || h.over {
 		return 0, h.fail(notJoined, client.ErrNotJoined.Error())
 	}

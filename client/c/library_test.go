@@ -27,8 +27,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// The game of these tests: a yard of stones that fly about, die and are replaced, until the bell has struck; and players
-// with badges.
+// The game of these tests has players with badges, and stones that fly, die and are replaced until the bell has struck.
 type (
 	badge struct {
 		Temper int16 `net:"bits=9"`

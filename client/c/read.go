@@ -23,7 +23,7 @@ const lacking = wire.Provisional + 1
 
 // each reads the component of each entity into the record's scratch, and calls f with its number and the Go struct; nil
 // for those that cannot be read.
-func (h *host) each(in reading, r *record, f func(i int, from unsafe.Pointer)) {
+func (h *hostedClient) each(in reading, r *record, f func(i int, from unsafe.Pointer)) {
 	scratch, p := r.value.Interface(), r.value.UnsafePointer()
 	for i, of := range in.handles {
 		e, verdict := h.entity(of), wire.Live
@@ -44,7 +44,7 @@ func (h *host) each(in reading, r *record, f func(i int, from unsafe.Pointer)) {
 }
 
 // readInto reads the component of e into v, the scratch of r.
-func (h *host) readInto(in reading, r *record, e *client.Entity, v any) bool {
+func (h *hostedClient) readInto(in reading, r *record, e *client.Entity, v any) bool {
 	r.value.Elem().SetZero() // fields that the client does not receive
 	if in.rendered {
 		return e.ReadValueAt(int(in.component), h.moment, v)
@@ -53,12 +53,12 @@ func (h *host) readInto(in reading, r *record, e *client.Entity, v any) bool {
 }
 
 // failSize says that a record has another size.
-func (h *host) failSize(size uint64, of *record) result {
+func (h *hostedClient) failSize(size uint64, of *record) result {
 	return h.fail(badSize, fmt.Sprintf("worldd: the record has %d bytes, and %d by the schema that the client was created with: use the header that was generated with it", size, of.layout.Size))
 }
 
 // readRecords reads records of size bytes each.
-func (h *host) readRecords(in reading, out unsafe.Pointer, size uint64) result {
+func (h *hostedClient) readRecords(in reading, out unsafe.Pointer, size uint64) result {
 	if in.component >= uint32(len(h.game.components)) {
 		return h.fail(badArgument, "worldd: the program's schema has no such component")
 	}
@@ -77,7 +77,7 @@ func (h *host) readRecords(in reading, out unsafe.Pointer, size uint64) result {
 }
 
 // readNumbers reads one field as numbers of type T.
-func readNumbers[T float32 | float64 | uint64](h *host, in reading, field uint32, out *T) result {
+func readNumbers[T float32 | float64 | uint64](h *hostedClient, in reading, field uint32, out *T) result {
 	r, m := h.game.field(in.component, field)
 	if m == nil {
 		return h.fail(badArgument, "worldd: the program's schema has no such field")

@@ -19,12 +19,12 @@ type table struct {
 }
 
 type slot struct {
-	host       *host // nil: free
+	client     *hostedClient // nil: free
 	generation uint32
 }
 
 // add gives a client an id.
-func (t *table) add(h *host) (id uint64) {
+func (t *table) add(h *hostedClient) (id uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.free) == 0 {
@@ -34,17 +34,17 @@ func (t *table) add(h *host) (id uint64) {
 	i := t.free[len(t.free)-1]
 	t.free = t.free[:len(t.free)-1]
 	s := &t.slots[i]
-	s.host = h
+	s.client = h
 	s.generation++
 	return uint64(s.generation)<<32 | uint64(i+1)
 }
 
 // find returns the client of an id, or nil.
-func (t *table) find(id uint64) *host {
+func (t *table) find(id uint64) *hostedClient {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.slotOf(id); s != nil {
-		return s.host
+		return s.client
 	}
 	return nil
 }
@@ -52,14 +52,14 @@ func (t *table) find(id uint64) *host {
 // slotOf returns the slot of a client, or nil.
 func (t *table) slotOf(id uint64) *slot {
 	i := uint64(uint32(id)) - 1
-	if i >= uint64(len(t.slots)) || t.slots[i].host == nil || uint64(t.slots[i].generation) != id>>32 {
+	if i >= uint64(len(t.slots)) || t.slots[i].client == nil || uint64(t.slots[i].generation) != id>>32 {
 		return nil
 	}
 	return &t.slots[i]
 }
 
 // call calls f for a client, unless another call for it is running (E4). If f panics, the client ends (E1).
-func (t *table) call(id uint64, f func(*host) result) (r result) {
+func (t *table) call(id uint64, f func(*hostedClient) result) (r result) {
 	h := t.find(id)
 	switch {
 	case h == nil:
@@ -98,7 +98,7 @@ func (t *table) destroy(id uint64) result {
 	h.destroyed = true
 	t.mu.Lock()
 	s := t.slotOf(id)
-	s.host = nil
+	s.client = nil
 	if s.generation < math.MaxUint32 {
 		t.free = append(t.free, uint32(id)-1)
 	}
@@ -113,7 +113,7 @@ func (t *table) destroyAll() {
 	t.mu.Lock()
 	var ids []uint64
 	for i := range t.slots {
-		if s := &t.slots[i]; s.host != nil {
+		if s := &t.slots[i]; s.client != nil {
 			ids = append(ids, uint64(s.generation)<<32|uint64(i+1))
 		}
 	}

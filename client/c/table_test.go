@@ -11,9 +11,9 @@ import (
 // A panic ends its client, and the process continues (E1).
 func TestPanic(t *testing.T) {
 	var all table
-	id := all.add(&host{cancel: func() {}, dialed: make(chan dialed, 1)})
-	require.Equal(t, fault, all.call(id, func(*host) result { panic("a fault") }))
-	require.Equal(t, fault, all.call(id, func(*host) result { return ok }))
+	id := all.add(&hostedClient{cancel: func() {}, dialed: make(chan dialed, 1)})
+	require.Equal(t, fault, all.call(id, func(*hostedClient) result { panic("a fault") }))
+	require.Equal(t, fault, all.call(id, func(*hostedClient) result { return ok }))
 	h := all.find(id)
 	require.Contains(t, h.textOf(textError), "a fault")
 	require.Equal(t, ok, all.destroy(id))
@@ -23,11 +23,13 @@ func TestPanic(t *testing.T) {
 // An id is never used again (E2), and calls for one client do not overlap (E4).
 func TestIDs(t *testing.T) {
 	var all table
-	newIdle := func() *host { return &host{cancel: func() {}, dialed: make(chan dialed, 1), over: true} }
+	newIdle := func() *hostedClient {
+		return &hostedClient{cancel: func() {}, dialed: make(chan dialed, 1), over: true}
+	}
 	first := all.add(newIdle())
 	require.NotZero(t, first)
-	require.Equal(t, ok, all.call(first, func(*host) result {
-		require.Equal(t, busy, all.call(first, func(*host) result { return ok }))
+	require.Equal(t, ok, all.call(first, func(*hostedClient) result {
+		require.Equal(t, busy, all.call(first, func(*hostedClient) result { return ok }))
 		require.Equal(t, busy, all.destroy(first))
 		return ok
 	}))
@@ -35,11 +37,11 @@ func TestIDs(t *testing.T) {
 	second := all.add(newIdle())
 	require.NotEqual(t, first, second)
 	for _, stale := range []uint64{0, first, second + 1, second | 1<<63, math.MaxUint64} {
-		require.Equal(t, badClient, all.call(stale, func(*host) result { return ok }), "%x", stale)
+		require.Equal(t, badClient, all.call(stale, func(*hostedClient) result { return ok }), "%x", stale)
 		require.Equal(t, badClient, all.destroy(stale))
 	}
 	all.destroyAll()
-	require.Equal(t, badClient, all.call(second, func(*host) result { return ok }))
+	require.Equal(t, badClient, all.call(second, func(*hostedClient) result { return ok }))
 }
 
 // The clock follows the host's and never goes back.
