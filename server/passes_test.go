@@ -107,7 +107,7 @@ func (n *testNode) takeAsked() []string {
 	return asked
 }
 
-// twoServers are two nodes of a cluster. Tokens are users, who have a Value.
+// twoServers has two nodes of a cluster. The token of a user is the user's name, and each user has a Value.
 type twoServers struct {
 	t      *testing.T
 	a, b   *testRooms

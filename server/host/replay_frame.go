@@ -16,7 +16,7 @@ import (
 const (
 	// maxArrows bounds the points at which one frame evaluates the effects.
 	maxArrows = 4096
-	// arrowHeight is the height of these points above the ground, in metres.
+	// arrowHeight is how far above the ground a frame evaluates the effects, in metres.
 	arrowHeight = 0.5
 	// maxValueText bounds the text of one component.
 	maxValueText = 240
