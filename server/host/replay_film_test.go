@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -97,4 +98,22 @@ func TestFilmFinds(t *testing.T) {
 	few := newTagFilm(t, file, filmLimits{50, maxKeyframeBytes, 3})
 	require.True(t, few.full)
 	require.Len(t, few.events, 3)
+}
+
+// The queries of a page are bounded, and a refusal says which values are allowed.
+func TestQueriesOfAPage(t *testing.T) {
+	for _, text := range []string{"", "-1", "1.5", "x", "18446744073709551616"} {
+		_, err := parseTick(text)
+		require.ErrorContains(t, err, "want a whole number", text)
+	}
+	require.Len(t, must.Get(parseHandles(strings.Repeat("1v1,", maxAsked-1)+"1v1")), maxAsked)
+	for _, text := range []string{",", "1", "1v", "v1", "1v1,,2v1", strings.Repeat("1v1,", maxAsked) + "1v1"} {
+		_, err := parseHandles(text)
+		require.Error(t, err, text)
+	}
+	require.Equal(t, arrowGrid{-1.5, 2, 0.5, 64, 64}, must.Get(parseGrid("-1.5,2,0.5,64,64")))
+	for _, text := range []string{"1", "1,2,3,4", "1,2,3,4,5,6", "1,2,3,64,65", "1,2,3,-1,-1", "NaN,2,3,4,5", "1,2,3,NaN,1", "1,2,3,Inf,0", "1,2,1e99,1,1"} {
+		_, err := parseGrid(text)
+		require.ErrorContains(t, err, "want X,Z,STEP,COLUMNS,ROWS", text)
+	}
 }

@@ -152,7 +152,7 @@ func answerJSON(w http.ResponseWriter, value any) {
 
 // frame answers GET /recording/frame?tick=N&held=H,H&arrows=X,Z,STEP,COLUMNS,ROWS with the world after a tick.
 func (p *filmPage) frame(w http.ResponseWriter, r *http.Request) {
-	tick, err := strconv.ParseUint(r.FormValue("tick"), 10, 64)
+	tick, err := parseTick(r.FormValue("tick"))
 	held, heldErr := parseHandles(r.FormValue("held"))
 	grid, gridErr := parseGrid(r.FormValue("arrows"))
 	if err := errors.Join(err, heldErr, gridErr); err != nil {
@@ -183,7 +183,7 @@ type foundMoment struct {
 
 // find answers GET /recording/find?tick=N&what=deaths&back=1&of=HANDLE with the next moment, or 404.
 func (p *filmPage) find(w http.ResponseWriter, r *http.Request) {
-	tick, err := strconv.ParseUint(r.FormValue("tick"), 10, 64)
+	tick, err := parseTick(r.FormValue("tick"))
 	of, ofErr := parseHandles(r.FormValue("of"))
 	if err := errors.Join(err, ofErr); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -218,6 +218,14 @@ func (f *film) describeMoment(m moment) string {
 		return fmt.Sprintf("%s was destroyed, cause %d", text, m.cause)
 	}
 	return text + " was destroyed"
+}
+
+func parseTick(text string) (uint64, error) {
+	tick, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("tick %q: want a whole number", text)
+	}
+	return tick, nil
 }
 
 // parseHandles parses handles like 17v3, separated by commas.
