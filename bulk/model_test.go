@@ -140,6 +140,8 @@ func (m *model) status(h bulk.Handle) bulk.Status {
 	}
 	s := m.slots[i]
 	switch {
+	case h.Generation() == bulk.GoneGeneration:
+		return bulk.Stale
 	case h.Generation() > s.generation:
 		return bulk.Unissued
 	case h.Generation() == s.generation && s.live:
@@ -266,7 +268,7 @@ func (r *run) addAt() {
 	switch {
 	case generation%2 == 0:
 		want = bulk.ErrHandle
-	case int(index) >= len(r.model.slots) || int(index) < r.model.head:
+	case int(index) >= len(r.model.slots) || int(index) < r.model.head || generation == bulk.GoneGeneration:
 		want = bulk.ErrLimit
 	case r.model.slots[index].live:
 		want = bulk.ErrLive
@@ -413,5 +415,6 @@ func FuzzPool(f *testing.F) {
 	f.Add([]byte{2, 4, 5, 3, 0, 5, 1, 0, 4, 0, 0, 0, 3, 0, 5, 1, 0})      // AddAt at the maximum, then again
 	f.Add([]byte{1, 2, 3, 8, 255, 255, 255, 255, 255, 255, 255, 255, 0})  // forged
 	f.Add([]byte{4, 5, 8, 2, 200, 4, 0, 0, 4, 0, 1, 0, 0, 8, 0, 0, 0, 1}) // every tenant is the last
+	f.Add([]byte("0000\xff\xff\xff\xff"))                                 // forged GoneGeneration
 	f.Fuzz(func(t *testing.T, data []byte) { runCommands(t, data) })
 }

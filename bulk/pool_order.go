@@ -140,13 +140,16 @@ func (p *Pool[T]) withdraw(i uint32) {
 }
 
 // queue is FIFO's ring buffer of holes. An entry holds slot and generation: if AddAt has
-// taken the slot since, the entry is recognised as outdated.
+// taken the slot since, the entry is recognised as outdated. A retired slot has generation 0
+// again, which an entry from before its first tenant may hold too.
 type queue struct {
 	ring       []Handle // len is a power of two, or 0
 	head, tail uint32   // head is the oldest entry; both increase and wrap
 }
 
-func (p *Pool[T]) entryHolds(h Handle) bool { return *p.generation(h.Index()) == h.Generation() }
+func (p *Pool[T]) entryHolds(h Handle) bool {
+	return *p.generation(h.Index()) == h.Generation() && (p.retired == 0 || !p.dead.Has(h.Index()))
+}
 
 func (p *Pool[T]) enqueue(i uint32) {
 	q := &p.queue

@@ -155,6 +155,28 @@ func TestSpentSlotIsRetired(t *testing.T) {
 	require.Equal(t, "bulk.Pool[int]: 0 live, 2 slots used of 2, 2 retired", p.String())
 }
 
+// A slot that AddAt has skipped, and that has then had its last tenant, is never used again (H4).
+func TestSkippedSlotIsRetired(t *testing.T) {
+	eachStrategy(t, func(t *testing.T, o bulk.Options) {
+		o.MaxSlots = 4
+		p := newPool[uint64](t, o)
+		add := func(h bulk.Handle) { must.Get(p.AddAt(h)) }
+		add(bulk.NewHandle(3, 1)) // slots 1 and 2 become holes
+		last := bulk.NewHandle(2, bulk.MaxGeneration)
+		add(last)
+		require.True(t, p.Remove(last))
+		require.NoError(t, p.CheckInvariants())
+		var state bulk.PoolState
+		p.State(&state)
+		require.NotContains(t, state.Holes, last.Index())
+		require.NoError(t, p.CheckState(&state))
+		for h, _ := p.Add(); h != 0; h, _ = p.Add() {
+			require.NotEqual(t, last.Index(), h.Index())
+		}
+		require.Equal(t, bulk.Stale, p.Status(last))
+	})
+}
+
 func TestAddAt(t *testing.T) {
 	p := newPool[int](t, bulk.Options{MaxSlots: 3 * bulk.BlockLen})
 	h := bulk.NewHandle(2*bulk.BlockLen+9, 7)
