@@ -29,6 +29,7 @@ internal/alloctest
 internal/printable
 internal/policy
 internal/must
+internal/loopback
 internal/mutate
 internal/recent
 internal/simtest

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 )
 
@@ -45,7 +46,7 @@ type handedOver struct {
 }
 
 func handOverOften(t *testing.T, built programs, program string, handOvers int) {
-	h := &handedOver{T: t, built: built, program: program, dir: t.TempDir(), addr: freeAddress(t), random: rand.New(rand.NewPCG(2, uint64(handOvers)))}
+	h := &handedOver{T: t, built: built, program: program, dir: t.TempDir(), addr: loopback.Reserve(t, 1)[0], random: rand.New(rand.NewPCG(2, uint64(handOvers)))}
 	h.install(shipped)
 	h.configure("0", "")
 	h.start()

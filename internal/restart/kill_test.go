@@ -5,7 +5,6 @@ package restart
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 )
 
@@ -35,7 +35,7 @@ func testKills(t *testing.T, built programs) {
 }
 
 func killOften(t *testing.T, built programs, program string, kills int) {
-	dir, addr := t.TempDir(), freeAddress(t)
+	dir, addr := t.TempDir(), loopback.Reserve(t, 1)[0]
 	random := rand.New(rand.NewPCG(1, uint64(kills)))
 	start := func() *process {
 		args := []string{"serve", "--listen=" + addr, "--image=kill.image", "--image-every=2s", "--journal=always", "--identity=identity.pem"}
@@ -71,11 +71,4 @@ func killOften(t *testing.T, built programs, program string, kills int) {
 	require.Contains(t, bots.screen.String(), "no handle lied         0 confusions in")
 	report = strings.ReplaceAll(report, ",", "") // which group digits too
 	require.Contains(t, report, fmt.Sprintf("%d sessions resumed 0 anew 0 in another run of the world", 8*kills))
-}
-
-// freeAddress returns an address on which nobody listens.
-func freeAddress(t *testing.T) string {
-	c := must.Get(net.ListenPacket("udp", "127.0.0.1:0"))
-	require.NoError(t, c.Close())
-	return c.LocalAddr().String()
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -81,7 +82,8 @@ func TestNodeIsDrained(t *testing.T) {
 	path := filepath.Join(c.dir, "journeys")
 	t.Setenv(journeyFile, path)
 	c.settle()
-	admins := map[string]string{"a": freePort(t, "tcp"), "b": freePort(t, "tcp")}
+	reserved := loopback.Reserve(t, 2)
+	admins := map[string]string{"a": reserved[0], "b": reserved[1]}
 	start := func(node string) {
 		c.startProgram("caravan", node, "own-"+node, testLease, "--admin="+admins[node], "--drain-for=30s")
 	}

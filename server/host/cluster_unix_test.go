@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -42,17 +42,6 @@ type processes struct {
 	addrs       map[string]string
 }
 
-func freePort(t *testing.T, network string) string {
-	if network == "udp" {
-		c := must.Get(net.ListenPacket(network, "127.0.0.1:0"))
-		defer c.Close()
-		return c.LocalAddr().String()
-	}
-	l := must.Get(net.Listen(network, "127.0.0.1:0"))
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // startEngine starts an etcd of one member, or skips the test.
 func startEngine(t *testing.T) *processes {
 	bin, err := exec.LookPath("etcd")
@@ -60,8 +49,8 @@ func startEngine(t *testing.T) *processes {
 		require.Empty(t, os.Getenv(engineVariable), "want etcd in PATH (Debian package etcd-server)")
 		t.Skip("SKIPPED: NO PROCESSES FORMED A CLUSTER: etcd is missing (Debian package etcd-server)")
 	}
-	c := &processes{T: t, dir: t.TempDir(), engine: "http://" + freePort(t, "tcp"), nodes: map[string]*serverProcess{}, addrs: map[string]string{}}
-	peer := "http://" + freePort(t, "tcp")
+	c := &processes{T: t, dir: t.TempDir(), engine: "http://" + loopback.Reserve(t, 1)[0], nodes: map[string]*serverProcess{}, addrs: map[string]string{}}
+	peer := "http://" + loopback.Reserve(t, 1)[0]
 	log := must.Get(os.Create(filepath.Join(c.dir, "etcd.log")))
 	t.Cleanup(func() { _ = log.Close() })
 	run := exec.CommandContext(t.Context(), bin, "--data-dir", filepath.Join(c.dir, "etcd"), "--listen-client-urls", c.engine, "--advertise-client-urls", c.engine,
@@ -103,7 +92,7 @@ func (c *processes) startLeased(node, images string, lease time.Duration, more .
 
 func (c *processes) startProgram(program, node, images string, lease time.Duration, more ...string) {
 	if c.addrs[node] == "" {
-		c.addrs[node] = freePort(c.T, "udp")
+		c.addrs[node] = loopback.Reserve(c, 1)[0]
 	}
 	i := &installation{t: c.T, program: program, image: filepath.Join(c.dir, images)}
 	args := []string{"--listen=" + c.addrs[node], "--admin=127.0.0.1:0", "--journal=always", "--cluster=" + c.engine, "--node=" + node, "--lease=" + lease.String()}

@@ -21,9 +21,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/shorttest"
 )
@@ -125,7 +127,7 @@ func startMembers(c *processes) *engineMembers {
 	m := &engineMembers{T: c.T, runs: make([]*exec.Cmd, 3)}
 	var names, peers []string
 	for i := range m.runs {
-		names, peers, m.urls = append(names, fmt.Sprint("m", i)), append(peers, "http://"+freePort(c.T, "tcp")), append(m.urls, "http://"+freePort(c.T, "tcp"))
+		names, peers, m.urls = append(names, fmt.Sprint("m", i)), append(peers, "http://"+loopback.Reserve(c, 1)[0]), append(m.urls, "http://"+loopback.Reserve(c, 1)[0])
 	}
 	initial := fmt.Sprintf("m0=%s,m1=%s,m2=%s", peers[0], peers[1], peers[2])
 	for i := range m.runs {
@@ -180,7 +182,7 @@ func (m *engineMembers) leader() int {
 // startBare starts a node that saves nothing.
 func (c *processes) startBare(node string, lease time.Duration) {
 	if c.addrs[node] == "" {
-		c.addrs[node] = freePort(c.T, "udp")
+		c.addrs[node] = loopback.Reserve(c, 1)[0]
 	}
 	i := &installation{t: c.T, program: "inn"}
 	c.nodes[node] = i.start("--listen="+c.addrs[node], "--cluster="+c.engine, "--node="+node, "--lease="+lease.String())

@@ -16,39 +16,45 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/commandline"
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/storetest"
 	"github.com/worldd/worldd/server/cluster"
 	"github.com/worldd/worldd/server/cluster/etcd"
 )
 
-// start runs the program until the test ends or stop is called, and returns once it serves.
-func start(t *testing.T, args ...string) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	r, w := io.Pipe()
-	status := make(chan int, 1)
-	go func() {
-		status <- run(ctx, args, w, os.Stderr)
-		_ = w.Close()
-	}()
-	stop = func() {
-		cancel()
-		require.Equal(t, commandline.OK, <-status)
-	}
-	line, err := bufio.NewReader(r).ReadString('\n')
-	require.NoError(t, err)
-	require.Regexp(t, `^etcd 3\.[0-9.]+ at http://127`, line)
-	go func() { _, _ = io.Copy(io.Discard, r) }()
-	return stop
+// running is the program, which runs until the test ends or stop is called.
+type running struct {
+	end    context.CancelFunc
+	status chan int
+	line   chan string // its first line of output; empty if it ends before
 }
 
-func freeAddresses(t *testing.T, n int) (addresses []string) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		addresses = append(addresses, l.Addr().String())
-	}
-	return addresses
+func start(t *testing.T, args ...string) *running {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &running{end: cancel, status: make(chan int, 1), line: make(chan string, 1)}
+	r, w := io.Pipe()
+	go func() {
+		p.status <- run(ctx, args, w, os.Stderr)
+		_ = w.Close()
+	}()
+	go func() {
+		output := bufio.NewReader(r)
+		line, _ := output.ReadString('\n')
+		p.line <- line
+		_, _ = io.Copy(io.Discard, output)
+	}()
+	return p
+}
+
+// await returns once the program serves.
+func (p *running) await(t *testing.T) *running {
+	require.Regexp(t, `^etcd 3\.[0-9.]+ at http://127`, <-p.line)
+	return p
+}
+
+func (p *running) stop(t *testing.T) {
+	p.end()
+	require.Equal(t, commandline.OK, <-p.status)
 }
 
 func open(t *testing.T, prefix, address string) *etcd.Store {
@@ -68,8 +74,8 @@ func compact(address string, revision uint64) error {
 
 // The driver works with the newest etcd, which keeps its data over restarts.
 func TestOneMember(t *testing.T) {
-	address, data := freeAddresses(t, 1)[0], t.TempDir()
-	stop := start(t, "--listen", address, "--data", data)
+	address, data := loopback.Reserve(t, 1)[0], t.TempDir()
+	before := start(t, "--listen", address, "--data", data).await(t)
 	var games atomic.Uint32
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		prefix := fmt.Sprint("game", games.Add(1))
@@ -80,8 +86,8 @@ func TestOneMember(t *testing.T) {
 	})
 	_, err := open(t, "game", address).Swap(t.Context(), cluster.Swap{Key: "k", Value: []byte("kept")})
 	require.NoError(t, err)
-	stop()
-	defer start(t, "--listen", address, "--data", data)()
+	before.stop(t)
+	defer start(t, "--listen", address, "--data", data).await(t).stop(t)
 	entries, _, err := cluster.ReadAll(t.Context(), open(t, "game", address), "")
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
@@ -89,15 +95,13 @@ func TestOneMember(t *testing.T) {
 }
 
 func TestThreeMembers(t *testing.T) {
-	listen, peers := freeAddresses(t, 3), freeAddresses(t, 3)
-	stops := make(chan func(), 3)
+	listen, peers := loopback.Reserve(t, 3), loopback.Reserve(t, 3)
+	var members []*running
 	for i := range 3 {
-		go func() {
-			stops <- start(t, "--listen", listen[i], "--data", t.TempDir(), "--peers", strings.Join(peers, ","), "--member", fmt.Sprint(i))
-		}()
+		members = append(members, start(t, "--listen", listen[i], "--data", t.TempDir(), "--peers", strings.Join(peers, ","), "--member", fmt.Sprint(i)))
 	}
-	for range 3 {
-		defer (<-stops)()
+	for _, m := range members {
+		defer m.await(t).stop(t)
 	}
 	_, err := open(t, "game", listen[0]).Swap(t.Context(), cluster.Swap{Key: "k", Value: []byte{}})
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/server/cluster"
 	"github.com/worldd/worldd/server/cluster/etcd"
 )
@@ -293,7 +294,7 @@ func TestSwapIsSentOnce(t *testing.T) {
 func TestSwapPassesDeadEndpoints(t *testing.T) {
 	done := answer{body: `{"header":{"cluster_id":"7","revision":"6"},"succeeded":true}`}
 	cutOff := engine(t, answer{status: 503, body: `{"code":14,"message":"etcdserver: no leader"}`})
-	s := open(t, patient, patient, "http://"+freePorts(t, 1)[0], cutOff, engine(t, done))
+	s := open(t, patient, patient, "http://"+loopback.Reserve(t, 1)[0], cutOff, engine(t, done))
 	revision, err := s.Swap(t.Context(), cluster.Swap{Key: "k", Value: []byte{}})
 	require.NoError(t, err)
 	require.EqualValues(t, 6, revision)
@@ -312,14 +313,14 @@ func TestOpen(t *testing.T) {
 		"no gateway":      {[]string{good, serve(t, http.NotFoundHandler())}, etcd.NoGateway, "--enable-grpc-gateway"},
 		"another cluster": {[]string{good, serve(t, answer{body: `{"header":{"cluster_id":"8","revision":"9"},"version":"3.5.0"}`})}, etcd.OtherCluster, "one cluster"},
 		"not etcd":        {[]string{good, serve(t, answer{body: "hello"})}, etcd.Malformed, "client URL"},
-		"nobody":          {[]string{"http://" + freePorts(t, 1)[0]}, etcd.Unreachable, "running"},
+		"nobody":          {[]string{"http://" + loopback.Reserve(t, 1)[0]}, etcd.Unreachable, "running"},
 		"silence":         {[]string{serve(t, answer{hang: true})}, etcd.Lost, "in time"},
 	} {
 		_, err := etcd.Open(t.Context(), etcd.Config{Endpoints: c.urls, Timeout: 300 * time.Millisecond})
 		require.Equal(t, []etcd.Kind{c.kind}, kindsOf(err), name)
 		require.ErrorContains(t, err, c.want)
 	}
-	open(t, brief, brief, "http://"+freePorts(t, 1)[0], good, serve(t, answer{hang: true}))
+	open(t, brief, brief, "http://"+loopback.Reserve(t, 1)[0], good, serve(t, answer{hang: true}))
 }
 
 // Only loopback is used without TLS and a client certificate (E5).

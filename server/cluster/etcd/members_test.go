@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/server/cluster/etcd"
 )
 
@@ -43,7 +43,7 @@ func startMembers(t testing.TB, n int, certificates ...string) *members {
 		t.Skip("SKIPPED: NOTHING RAN AGAINST A REAL ENGINE: etcd is missing (Debian package etcd-server)")
 	}
 	m := &members{t: t, bin: bin, runs: make([]*exec.Cmd, n)}
-	ports := freePorts(t, 2*n)
+	ports := loopback.Reserve(t, 2*n)
 	var initial []string
 	for i := range n {
 		initial = append(initial, fmt.Sprintf("m%d=http://%s", i, ports[n+i]))
@@ -72,17 +72,6 @@ func startMembers(t testing.TB, n int, certificates ...string) *members {
 		m.awaitLeader()
 	}
 	return m
-}
-
-// freePorts returns loopback addresses that nobody listens on.
-func freePorts(t testing.TB, n int) (addresses []string) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		addresses = append(addresses, l.Addr().String())
-	}
-	return addresses
 }
 
 func (m *members) start(i int) {
