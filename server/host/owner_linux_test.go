@@ -193,7 +193,8 @@ func (c *processes) startBare(node string, lease time.Duration) {
 func (c *processes) keepVisiting(ctx context.Context, room string, addrs []string) {
 	for ctx.Err() == nil {
 		dialing, stop := context.WithTimeout(ctx, 2*time.Second)
-		own, err := client.Dial(dialing, client.Config{Addr: addrs[rand.IntN(len(addrs))], InsecureDev: true, Room: room, Schema: bells(), Token: []byte("kept")})
+		first := rand.IntN(len(addrs))
+		own, err := client.Dial(dialing, client.Config{Addr: addrs[first], Addrs: slices.Concat(addrs[:first], addrs[first+1:]), InsecureDev: true, Room: room, Schema: bells(), Token: []byte("kept")})
 		stop()
 		if err != nil {
 			time.Sleep(50 * time.Millisecond)
