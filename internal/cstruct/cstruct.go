@@ -1,11 +1,12 @@
 // Package cstruct lays out the fields of a schema's items as C structs, for package client/c and the header that a game's
-// schema command writes.
+// schema command writes, also as C#.
 //
 // The members of a struct are ordered by their alignment, the largest first, and its size is a multiple of 8: on every
 // platform there is no padding but the reserved bytes at the end, also with packed structs and 32-bit pointers.
 package cstruct
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,6 +129,39 @@ func (s *Struct) place() {
 // Find returns the number of the member with this path, or -1.
 func (s *Struct) Find(path string) int {
 	return slices.IndexFunc(s.Members, func(m Member) bool { return m.Path == path })
+}
+
+// isArray reports whether m is an array in C.
+func (m *Member) isArray() bool { return m.Count > 1 || m.IsArray || m.Type == Text || m.Type == Bytes }
+
+// line is one line of a struct's declaration: a member, or the number of its bytes.
+type line struct {
+	offset   int
+	name     string
+	member   *Member
+	isLength bool
+}
+
+// lines returns the lines of s in the order of its memory, and where they end. nameOf makes names of paths. No name is in taken.
+func (s *Struct) lines(nameOf func(path string) string, lengthSuffix string, taken map[string]bool) (all []line, end int) {
+	for i := range s.Members {
+		m := &s.Members[i]
+		name := nameOf(m.Path)
+		for taken[name] || taken[name+lengthSuffix] {
+			name += "_"
+		}
+		taken[name] = true
+		if m.Type == Bytes {
+			taken[name+lengthSuffix] = true
+			all, end = append(all, line{m.LengthAt, name + lengthSuffix, m, true}), max(end, m.LengthAt+4)
+		}
+		if m.Size() > 0 {
+			all = append(all, line{m.Offset, name, m, false})
+		}
+		end = max(end, m.Offset+m.Size())
+	}
+	slices.SortFunc(all, func(a, b line) int { return cmp.Compare(a.offset, b.offset) })
+	return all, end
 }
 
 // typeOf returns the type of a field, as schema.ParseTyped gives it in Go.

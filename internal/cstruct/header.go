@@ -1,9 +1,7 @@
 package cstruct
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/worldd/worldd/replication/schema"
@@ -99,37 +97,18 @@ func (h *header) message(name, remark string, m *schema.Message) {
 
 // declare writes a struct, in the order of its memory.
 func (h *header) declare(name, remark string, s Struct) {
-	lines, end := map[int]string{}, 0
-	taken := map[string]bool{}
-	for i := range s.Members {
-		m := &s.Members[i]
-		member := identifier(m.Path)
-		for taken[member] || taken[member+"_size"] {
-			member += "_"
-		}
-		taken[member] = true
-		if m.Type == Bytes {
-			taken[member+"_size"] = true
-			lines[m.LengthAt], end = fmt.Sprintf("uint32_t %s_size;", member), max(end, m.LengthAt+4)
-		}
-		array := ""
-		if m.Count > 1 || m.IsArray || m.Type == Text || m.Type == Bytes {
-			array = fmt.Sprintf("[%d]", m.Count)
-		}
-		if m.Size() > 0 {
-			lines[m.Offset] = fmt.Sprintf("%s %s%s;", cTypes[m.Type], member, array)
-		}
-		end = max(end, m.Offset+m.Size())
-	}
+	lines, end := s.lines(identifier, "_size", map[string]bool{})
 	name = h.name(name)
 	h.printf("\n/* %s */\ntypedef struct %s {\n", comment(remark), name)
-	offsets := make([]int, 0, len(lines))
-	for at := range lines {
-		offsets = append(offsets, at)
-	}
-	slices.SortFunc(offsets, cmp.Compare[int])
-	for _, at := range offsets {
-		h.printf("    %s\n", lines[at])
+	for _, l := range lines {
+		switch m := l.member; {
+		case l.isLength:
+			h.printf("    uint32_t %s;\n", l.name)
+		case m.isArray():
+			h.printf("    %s %s[%d];\n", cTypes[m.Type], l.name, m.Count)
+		default:
+			h.printf("    %s %s;\n", cTypes[m.Type], l.name)
+		}
 	}
 	if end < s.Size {
 		h.printf("    uint8_t reserved_[%d];\n", s.Size-end)

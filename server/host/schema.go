@@ -17,7 +17,7 @@ import (
 // schemaCommand prints the schema that clients of a world receive.
 type schemaCommand struct {
 	Of   string `arg:"" optional:"" default:"${world}" placeholder:"${schemaOf}" help:"${schemaHelp}"`
-	Lang string `enum:"text,json,ts,c" default:"text" help:"text, as the protocol has it, json, ts: a module of types and accessors for @worldd/client, or c: a header of structs for worldd.h (${default})."`
+	Lang string `enum:"text,json,ts,c,cs" default:"text" help:"text, as the protocol has it, json, ts: a module of types and accessors for @worldd/client, c: a header of structs for worldd.h, or cs: the same for Unity (${default})."`
 
 	connectFlags
 }
@@ -80,6 +80,8 @@ func writeSchema(s *schema.Schema, lang, program string) (string, error) {
 		return s.Text(), nil
 	case "c":
 		return cstruct.Header(s, program, program+" schema --lang c")
+	case "cs":
+		return cstruct.CSharp(s, program, program+" schema --lang cs")
 	case "ts":
 		return s.TypeScript(program + " schema --lang ts"), nil
 	}
