@@ -84,6 +84,7 @@ internal/admin      internal/address internal/cpu internal/printable internal/qu
 server              internal/address internal/admin internal/atomicfile internal/printable internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram prometheus quic-go x/time zap
 client/python
 client/c            C bulk client internal/cstruct replication/schema replication/wire
+client/c/engines
 client/ts/bundle    esbuild
 client/internal/work   replication/wire
 client/internal/bodies bulk field client/internal/work internal/bitio replication/schema replication/wire world/motion internal/rowschema

@@ -1,0 +1,146 @@
+// A program that plays the session of client/c/engines in C#, and prints what it sees, one line each.
+using System;
+using System.Collections.Generic;
+using System.Diagnostics;
+using System.Runtime.InteropServices;
+using System.Threading;
+using PlotSchema;
+using Worldd;
+
+static class Program
+{
+    const int All = 42; // 40 stones and two players
+
+    static readonly Stopwatch Clock = Stopwatch.StartNew();
+
+    static int Main(string[] args)
+    {
+        if (args[0] == "layout") return PrintLayout();
+        Mistakes(args[1]);
+        var client = new Client(new ClientDef { Address = args[0], Fingerprint = args[1], Schema = Protocol.Schema, Name = "unity" });
+        try { Play(client); }
+        finally { client.Dispose(); }
+        Throws(Result.BadClient, () => client.Update(0));
+        Client.Shutdown();
+        Console.WriteLine("end");
+        return 0;
+    }
+
+    // The sizes and offsets of all structs of the generated file, for comparison with C's.
+    static int PrintLayout()
+    {
+        foreach (Type t in typeof(Protocol).Assembly.GetTypes())
+        {
+            if (t.Namespace != "PlotSchema" || !t.IsValueType) continue;
+            foreach (var f in t.GetFields(System.Reflection.BindingFlags.Instance | System.Reflection.BindingFlags.Public))
+                Console.WriteLine("{0} {1} {2} {3}", t.Name, f.Name, Marshal.OffsetOf(t, f.Name), Marshal.SizeOf(f.FieldType));
+            Console.WriteLine("{0} {1}", t.Name, Marshal.SizeOf(t));
+        }
+        return 0;
+    }
+
+    static void Mistakes(string fingerprint)
+    {
+        var e = Throws(Result.BadArgument, () => new Client(new ClientDef { Address = "nowhere", Fingerprint = fingerprint }));
+        Console.WriteLine("mistake " + e.Message);
+        Throws(Result.BadArgument, () => new Client(new ClientDef()));
+    }
+
+    static void Play(Client client)
+    {
+        ulong[] handles = null;
+        var stones = new List<ulong>();
+        ulong victim = 0;
+        uint asked = 0, held = 0;
+        bool answered = false, destroyed = false, struck = false;
+        while (!(answered && destroyed && struck && client.Status.AppliedInput >= held && held != 0))
+        {
+            if (Clock.Elapsed.TotalSeconds > 60) throw new Exception("out of time: " + client.Status.State + " " + client.GetText(TextOf.Error));
+            uint tick = client.SetInput(new Input { X = 1, Z = -1 });
+            if (held == 0) held = tick;
+            if (!client.Update(Clock.Elapsed.TotalSeconds)) throw new Exception(client.GetText(TextOf.Error));
+            Event e;
+            while (client.Poll(out e))
+            {
+                switch (e.Type)
+                {
+                    case EventType.State:
+                        Console.WriteLine("state {0} code {1} flags {2}", e.State, e.Code, e.Flags);
+                        break;
+                    case EventType.Enter:
+                        Entity entity;
+                        if (client.TryGet(e.Handle, out entity) && (entity.Components >> (int)Components.Sign & 1) != 0) stones.Add(e.Handle);
+                        break;
+                    case EventType.Destroy:
+                        destroyed |= e.Handle == victim && e.Reason == 3;
+                        break;
+                    case EventType.Message:
+                        struck |= e.Number == Events.Bell && client.Body<BellEvent>().Word.ToString() == "gone";
+                        break;
+                    case EventType.Result:
+                        if (e.Id != asked) throw new Exception("an answer to " + e.Id);
+                        Console.WriteLine("answer {0} verdict {1} {2}", e.Code, e.Verdict, client.Body<BreakAnswer>().Words);
+                        Throws(Result.BadSize, () => client.Body<Input>());
+                        answered = true;
+                        break;
+                }
+            }
+            double moment;
+            if (asked == 0 && client.Render(out moment) && client.Entities(ref handles) == All)
+            {
+                Print(client, handles);
+                stones.Sort();
+                victim = stones[0];
+                var who = new BreakArgs();
+                who.Name.Set("Zoë");
+                asked = client.Do(Commands.Break, victim, who);
+                Console.WriteLine("victim {0:x16} {1}", victim, client.Lookup(victim));
+            }
+            Thread.Sleep(4);
+        }
+        Console.WriteLine("stale {0:x16} {1} controlled {2}", victim, client.Lookup(victim), client.Lookup(client.Status.Controlled));
+        Throws(Result.BadArgument, () => client.Find(Section.Component, "signs"));
+        if (client.Find(Section.Component, "sign") != Components.Sign || client.FindField(Components.Sign, "Label") != SignFields.Label) throw new Exception("other numbers");
+    }
+
+    // Reads all entities in bulk: one field, and whole records.
+    static void Print(Client client, ulong[] handles)
+    {
+        int n = All;
+        var verdicts = new Verdict[n];
+        var positions = new float[3 * n];
+        var signs = new Sign[n];
+        client.Lookup(handles, n, verdicts);
+        if (Array.Exists(verdicts, v => v != Verdict.Live)) throw new Exception("an entity is not live");
+        client.Read(Components.Body, BodyFields.Position, When.Newest, handles, n, positions, null);
+        client.Read(Components.Sign, When.Newest, handles, n, signs, verdicts);
+        for (int i = 0; i < n; i++)
+        {
+            if (verdicts[i] == Verdict.Lacking) continue;
+            Sign s = signs[i], alone;
+            if (client.Read(Components.Sign, When.Newest, handles[i], out alone) != Verdict.Live || alone.Rank != s.Rank) throw new Exception("records differ");
+            Console.WriteLine("row {0:x16} {1:x8} {2:x8} {3:x8} {4} {5:x16} {6} {7} {8:x8} {9} {10}", handles[i],
+                Bits(positions[3 * i]), Bits(positions[3 * i + 1]), Bits(positions[3 * i + 2]),
+                s.Rank, s.Friend, s.Lit, s.Marks[2], Bits(s.Facing.W), s.Label, BitConverter.ToString(s.Data.ToArray(s.DataSize)));
+        }
+        try
+        {
+            client.Read(Components.Body, BodyFields.Position, When.Newest, handles, n, new float[n], null);
+            throw new Exception("an array that is too small was written");
+        }
+        catch (ArgumentException) { }
+    }
+
+    static uint Bits(float v) { return BitConverter.ToUInt32(BitConverter.GetBytes(v), 0); }
+
+    static WorlddException Throws(Result want, Action call)
+    {
+        try { call(); }
+        catch (WorlddException e)
+        {
+            if (e.Result == want) return e;
+            throw;
+        }
+        throw new Exception("no exception, want " + want);
+    }
+}
