@@ -1,0 +1,112 @@
+// A program that plays the session of client/c/engines through the wrapper for Unreal, and prints what it sees, one line each.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "Modules/ModuleManager.h"
+#include "WorlddClient.h"
+#include "plot.h" // generated
+
+IModuleInterface* InitializeWorlddModule();
+
+static void Check(bool so, const char* what) {
+    if (so) return;
+    std::fprintf(stderr, "not so: %s\n", what);
+    std::exit(1);
+}
+
+static double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+static const char* const verdicts[] = {"Pending", "Live", "Hidden", "Stale", "Provisional"};
+
+static unsigned Bits(float v) {
+    unsigned bits;
+    std::memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+// Print reads all entities in bulk: one field, and whole records.
+static void Print(const worldd::Client& client, const std::vector<wd_handle>& handles) {
+    const std::size_t n = handles.size();
+    std::vector<float> positions(3 * n);
+    std::vector<plot_sign> signs(n);
+    std::vector<std::uint8_t> has(n);
+    Check(client.Read(PLOT_COMPONENT_BODY, PLOT_BODY_FIELD_POSITION, WD_NEWEST, handles.data(), n, positions.data()) == WD_OK, "positions");
+    Check(client.ReadRecords(PLOT_COMPONENT_SIGN, WD_NEWEST, handles.data(), n, signs.data(), has.data()) == WD_OK, "records");
+    for (std::size_t i = 0; i < n; i++) {
+        const plot_sign& s = signs[i];
+        if (has[i] == WD_LACKING) continue;
+        std::printf("row %016llx %08x %08x %08x %d %016llx %d %d %08x %s ", (unsigned long long)handles[i], Bits(positions[3 * i]),
+                    Bits(positions[3 * i + 1]), Bits(positions[3 * i + 2]), s.Rank, (unsigned long long)s.Friend, s.Lit, s.Marks[2], Bits(s.Facing[3]), s.Label);
+        for (unsigned b = 0; b < s.Data_size; b++) std::printf("%s%02X", b ? "-" : "", s.Data[b]);
+        std::printf("\n");
+    }
+}
+
+static void Play(worldd::Client& client) {
+    std::vector<wd_handle> handles, stones;
+    wd_handle victim = 0;
+    std::uint32_t asked = 0, held = 0;
+    bool answered = false, destroyed = false, struck = false;
+    const double began = Now();
+    while (!(answered && destroyed && struck && held && client.Status().applied_input >= held)) {
+        plot_input stick{};
+        std::uint32_t tick = 0;
+        Check(Now() - began < 60, "in time");
+        stick.X = 1;
+        if (client.SetInput(stick, &tick) == WD_OK && !held) held = tick;
+        Check(client.Update(Now()) == WD_OK, "update");
+        client.PollEvents([&](const wd_event& e, const void* body) {
+            if (e.type == WD_EVENT_ENTER) {
+                wd_entity entity;
+                if (client.Entity(e.handle, entity) == WD_OK && entity.components >> PLOT_COMPONENT_SIGN & 1) stones.push_back(e.handle);
+            }
+            if (e.type == WD_EVENT_DESTROY && e.handle == victim) destroyed = e.reason == 3;
+            if (e.type == WD_EVENT_MESSAGE) {
+                const plot_bell_event* bell = worldd::Client::BodyAs<plot_bell_event>(e, body);
+                struck = e.number == PLOT_EVENT_BELL && bell && std::strcmp(bell->Word, "gone") == 0;
+            }
+            if (e.type == WD_EVENT_RESULT) {
+                const plot_break_answer* answer = worldd::Client::BodyAs<plot_break_answer>(e, body);
+                Check(e.id == asked && answer && !worldd::Client::BodyAs<plot_input>(e, body), "the answer");
+                std::printf("answer %d verdict %s %s\n", e.code, verdicts[e.verdict], answer->Words);
+                answered = true;
+            }
+        });
+        if (asked == 0 && client.Render() == WD_OK && client.Entities(handles) == WD_OK && handles.size() == 42) {
+            plot_break_args who{};
+            Print(client, handles);
+            victim = *std::min_element(stones.begin(), stones.end());
+            std::strcpy(who.Name, "Zoë");
+            Check(client.Do(PLOT_COMMAND_BREAK, victim, who, &asked) == WD_OK, "the command is sent");
+            std::printf("victim %016llx %s\n", (unsigned long long)victim, verdicts[client.Lookup(victim)]);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(4));
+    }
+    std::printf("stale %016llx %s controlled %s\n", (unsigned long long)victim, verdicts[client.Lookup(victim)], verdicts[client.Lookup(client.Status().controlled)]);
+}
+
+int main(int argc, char** argv) {
+    Check(argc == 3, "two arguments");
+    IModuleInterface* module = InitializeWorlddModule();
+    module->StartupModule();
+    worldd::Client client;
+    std::string error;
+    wd_client_def def = wd_default_client_def();
+    def.address = "nowhere";
+    Check(client.Connect(def, error) == WD_BAD_ARGUMENT && !client.IsOpen() && error.find("nowhere") != std::string::npos, "a mistake");
+    def.address = argv[1];
+    def.fingerprint = argv[2];
+    def.schema = plot_schema;
+    Check(client.Connect(def, error) == WD_OK, error.c_str());
+    worldd::Client moved = std::move(client);
+    Check(!client.IsOpen() && moved.IsOpen() && client.Update(0) == WD_BAD_CLIENT, "moved");
+    Play(moved);
+    module->ShutdownModule();
+    Check(moved.Update(Now()) == WD_BAD_CLIENT, "the module's end destroys clients");
+    delete module;
+    std::printf("end\n");
+}
