@@ -115,6 +115,9 @@ type RoomGrant interface {
 	// HandOver releases the room for the node of that name. TakeRoom gives that node the same block if it asks for the block. For a short
 	// time no other node gets the room, and FindRoom returns the address of that node.
 	HandOver(ctx context.Context, node string)
+	// AwaitHeir waits, after HandOver, until that node has taken the room, or ctx ends. It returns false if the node has ended before, or has
+	// not come in time: then TakeRoom gives the room back, with the same block, and for a short time to no third node.
+	AwaitHeir(ctx context.Context) (comes bool)
 }
 
 const (

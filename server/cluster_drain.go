@@ -73,13 +73,14 @@ func (d *roomDrain) openRooms() (names []string) {
 	return names
 }
 
-// mayMove reports whether a room may move, now or later.
-func (d *roomDrain) mayMove(name string) bool {
+// mayMove reports whether a room may move, and whether it may now: a room that has come back opens first.
+func (d *roomDrain) mayMove(name string) (may, now bool) {
 	m := d.rooms
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.byName[name]
-	return r != nil && d.tries[name] < maxMoveTries && m.images.reachesOthers(m.kinds[r.kind]) && r.deadline.IsZero() && r.eviction == nil
+	may = r != nil && d.tries[name] < maxMoveTries && m.images.reachesOthers(m.kinds[r.kind]) && r.deadline.IsZero() && r.eviction == nil
+	return may, may && r.state == roomOpen
 }
 
 // moveSome tries to move each room once. It reports whether another look may help.
@@ -91,10 +92,11 @@ func (d *roomDrain) moveSome(ctx context.Context) (again bool) {
 	var work sync.WaitGroup
 	turns := make(chan struct{}, movesAtOnce)
 	for _, name := range d.openRooms() {
-		if !d.mayMove(name) {
+		may, now := d.mayMove(name)
+		again = again || may
+		if !now {
 			continue
 		}
-		again = true
 		turns <- struct{}{}
 		work.Go(func() {
 			d.moveAnywhere(ctx, name)

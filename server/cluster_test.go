@@ -29,6 +29,7 @@ type sharedDirectory struct {
 	grants map[string]*testGrant // by room
 	stored map[string]int        // blocks of stored runs, by room
 	heirs  map[string]*testNode  // for which rooms were released, by room
+	source map[string]*testNode  // that have released them
 	images map[string]*RoomImage // newest, by room
 	epoch  uint64
 	dead   map[string]bool // nodes, by address
@@ -37,7 +38,7 @@ type sharedDirectory struct {
 }
 
 func newDirectory() *sharedDirectory {
-	return &sharedDirectory{grants: map[string]*testGrant{}, stored: map[string]int{}, heirs: map[string]*testNode{}, images: map[string]*RoomImage{}, next: 100}
+	return &sharedDirectory{grants: map[string]*testGrant{}, stored: map[string]int{}, heirs: map[string]*testNode{}, source: map[string]*testNode{}, dead: map[string]bool{}, images: map[string]*RoomImage{}, next: 100}
 }
 
 // imageOf returns the newest image of a room.
@@ -80,10 +81,23 @@ func (n *testNode) FindRoom(room string) string {
 	if g := n.grants[room]; g != nil && g.node != n {
 		return g.node.address
 	}
-	if heir := n.heirs[room]; heir != nil && heir != n {
-		return heir.address
+	if next := n.successor(room); next != nil {
+		return next.address
 	}
 	return ""
+}
+
+// successor returns the other node to which a room is left that was released for one, or nil. Callers hold mu.
+func (n *testNode) successor(room string) *testNode {
+	heir, source := n.heirs[room], n.source[room]
+	switch {
+	case heir == nil || heir == n:
+	case !n.dead[heir.address]:
+		return heir
+	case source != n && !n.dead[source.address]:
+		return source
+	}
+	return nil
 }
 
 func (n *testNode) IsSilent(room string) bool { return n.silent.Load() && n.FindRoom(room) != "" }
@@ -105,8 +119,8 @@ func (n *testNode) TakeRoom(ctx context.Context, room string, stored int) (RoomG
 		}
 		return nil, must.Get(wire.MovedTo(g.node.address, nil))
 	}
-	if heir := n.heirs[room]; heir != nil && heir != n {
-		return nil, must.Get(wire.MovedTo(heir.address, nil))
+	if next := n.successor(room); next != nil {
+		return nil, must.Get(wire.MovedTo(next.address, nil))
 	}
 	delete(n.heirs, room)
 	block := n.next
@@ -238,9 +252,23 @@ func (g *testGrant) Release(_ context.Context, stored bool) {
 
 func (g *testGrant) HandOver(ctx context.Context, node string) {
 	g.node.mu.Lock()
-	g.node.heirs[g.room] = g.node.peers[node]
+	g.node.heirs[g.room], g.node.source[g.room] = g.node.peers[node], g.node
 	g.node.mu.Unlock()
 	g.Release(ctx, true)
+}
+
+func (g *testGrant) AwaitHeir(ctx context.Context) bool {
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		g.node.mu.Lock()
+		heir := g.node.heirs[g.room]
+		waits := g.node.grants[g.room] == nil && heir != nil && heir != g.node
+		gone := waits && g.node.dead[heir.address]
+		g.node.mu.Unlock()
+		if !waits || gone {
+			return !gone
+		}
+	}
+	return true
 }
 
 // followTick returns a function that returns the tick of the room's newest step.

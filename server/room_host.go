@@ -60,7 +60,7 @@ func (l *roomLife) hostRoom(ctx context.Context) {
 		l.openRoom(next)
 		isSaved := next.store != nil
 		panicked := l.serveRoom(ctx, next)
-		stays := l.finishMove(next, panicked)
+		stays := l.finishMove(ctx, next, panicked)
 		l.retireRun(next)
 		restores := l.kind.isPinned(l.room) || stays || panicked && isSaved && !l.isDraining()
 		switch {

@@ -25,13 +25,13 @@ import (
 //	last tick, end of the journal
 //	hand: where the run continues    ──►    keeps the journal in memory
 //	releases the room for that node
-//	sessions end, clients ask again  ──►    takes the room, in the same block; restores it
+//	sessions end, clients ask again  ──►    stores journal and image, and takes the room, in the same block; restores it
 //
 // With JournalAlways the journal has all since that image. In the other modes, or if that image could not be saved, the last tick is followed by another
 // one, for which the room stands still.
 //
-// If the other node does not answer "hand", the next run of the room begins here, from the same image and journal. If it cannot make the room
-// afterwards, it releases the room for this node, which continues the run.
+// If the other node does not answer "hand", or ends before it has taken the room, the next run of the room begins here, from the same image and
+// journal: no other node has all of it. If it cannot make the room afterwards, it releases the room for this node, which continues the run.
 
 const (
 	askTake = "take"
@@ -52,11 +52,12 @@ const (
 var ErrNotClustered = errors.New("server: the server is no node of a cluster: its rooms cannot move")
 
 var (
-	errMoving    = &wire.Error{Code: wire.Draining, Detail: "the room is moving already"}
-	errUnderway  = errors.New("server: sessions are on their way from this room to others: move it again")
-	errUnsaved   = errors.New("server: the world was not saved: see the log for the reason")
-	errNotMoved  = errors.New("server: the room has ended before it could move")
-	errNotShared = errors.New("server: no other node could have the image of this room: its kind is not saved, or the node gives no copies")
+	errMoving       = &wire.Error{Code: wire.Draining, Detail: "the room is moving already"}
+	errUnderway     = errors.New("server: sessions are on their way from this room to others: move it again")
+	errUnsaved      = errors.New("server: the world was not saved: see the log for the reason")
+	errNotMoved     = errors.New("server: the room has ended before it could move")
+	errNotTakenOver = errors.New("server: the other node has ended before it had the room, or has not taken it in time: the room continues here")
+	errNotShared    = errors.New("server: no other node could have the image of this room: its kind is not saved, or the node gives no copies")
 )
 
 // moveQuestion is a request of the node that a room leaves.
@@ -96,7 +97,7 @@ type roomMove struct {
 	done     chan error // gets the result
 }
 
-// MoveRoom moves a room to another node of Config.Cluster, and returns when that node is to take it, which it does at once. Clients lose their
+// MoveRoom moves a room to another node of Config.Cluster, and returns when that node has taken it. Clients lose their
 // connections, ask again and are sent there. With a journal and Hooks.SaveSession the run continues there: clients resume their sessions, and
 // handles stay as they are. Otherwise the sessions end, and Leave is called.
 // The image must reach the other node: by RoomImages.Shared or Copies.
@@ -260,17 +261,24 @@ func (r *run) endWithJournal() bool {
 	return true
 }
 
-// finishMove hands the room over to the node to which it moves, if the run was to end for that. stays: the room's next run begins here.
-func (l *roomLife) finishMove(was *run, panicked bool) (stays bool) {
+// finishMove hands the room over to the node to which it moves, if the run was to end for that, and waits until that node has it. stays: the
+// room's next run begins here.
+func (l *roomLife) finishMove(ctx context.Context, was *run, panicked bool) (stays bool) {
 	l.rooms.mu.Lock()
 	mv, agreed := l.room.move, l.room.move != nil && l.room.move.agreed
 	l.rooms.mu.Unlock()
 	if mv == nil {
 		return false
 	}
-	err := errNotMoved
+	err, released := errNotMoved, l.grant
 	if was.leaves {
 		err = l.handOver(was, mv)
+	}
+	if was.kept {
+		was.loop.abandonSessions(l.rooms.sessionsThere(l.room.name)) // nil after a failure
+	}
+	if err == nil && !released.AwaitHeir(ctx) {
+		err = errNotTakenOver
 	}
 	log := was.log.With(zap.String("node", mv.node))
 	switch {
@@ -283,10 +291,9 @@ func (l *roomLife) finishMove(was *run, panicked bool) (stays bool) {
 	case agreed:
 		log.Warn("the room does not move to another node", zap.Error(err))
 		l.rooms.counters.unmoved.Add(1)
-		l.rooms.dropMove(mv, l.room.name)
-	}
-	if was.kept {
-		was.loop.abandonSessions(l.rooms.sessionsThere(l.room.name)) // nil after a failure
+		if !errors.Is(err, errNotTakenOver) { // nobody would answer
+			l.rooms.dropMove(mv, l.room.name)
+		}
 	}
 	l.rooms.endMove(l.room)
 	mv.done <- err

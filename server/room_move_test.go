@@ -159,6 +159,80 @@ func TestMovedRoomIsGivenBack(t *testing.T) {
 	})
 }
 
+// dieOnceHanded makes node b answer that it has the journal of a room, and end before it takes the room.
+func (x *twoServers) dieOnceHanded() {
+	x.nodeB.cutMove = func(ask string) error {
+		if ask == askHand {
+			x.nodeB.waits.Store(true)
+			x.nodeB.mu.Lock()
+			x.nodeB.dead["b:2"] = true
+			x.nodeB.mu.Unlock()
+		}
+		return nil
+	}
+}
+
+// A node that ends between the release of a room and its taking loses nothing: the node that has released the room continues the run, with its
+// sessions, and a drain then tries another node.
+func TestHeirEndsBeforeItHasTheRoom(t *testing.T) {
+	for _, mode := range []imagefile.JournalMode{imagefile.JournalAlways, imagefile.JournalOff} {
+		inTwoServers(t, movable(t, mode), func(x *twoServers) {
+			t := x.t
+			ann := greetAs(x.a, "match/1", "ann")
+			time.Sleep(1500 * time.Millisecond)
+			was, tick := ann.newestWelcome(), x.a.tick("match/1")
+			x.dieOnceHanded()
+			require.ErrorIs(t, x.a.moveRoom(context.Background(), "match/1", "b:2"), errNotTakenOver)
+			time.Sleep(time.Second)
+			require.GreaterOrEqual(t, x.a.tick("match/1"), tick, "nothing is lost")
+			if mode == imagefile.JournalAlways {
+				ann = resumeAt(x.a, "ann", was)
+				require.Equal(t, []any{was.Session, was.Epoch}, []any{ann.newestWelcome().Session, ann.newestWelcome().Epoch})
+			}
+			require.Equal(t, map[string]uint64{"out": 0, "in": 0, "stayed": 1}, x.a.clusterReport().Moves)
+
+			x.nodeB.waits.Store(false) // the next process of the node
+			x.nodeB.cutMove = nil
+			x.nodeB.mu.Lock()
+			x.nodeB.dead["b:2"] = false
+			x.nodeB.mu.Unlock()
+			time.Sleep(takeTimeout)
+			require.NoError(t, x.a.moveRoom(context.Background(), "match/1", "b:2"))
+			time.Sleep(time.Second)
+			require.GreaterOrEqual(t, x.b.tick("match/1"), tick)
+			if mode == imagefile.JournalAlways {
+				require.Equal(t, was.Epoch, x.b.now("match/1").core.Config().Epoch)
+			}
+		})
+	}
+}
+
+// A node has the journal and the image of a room on its disk before it takes the room: if its process dies afterwards, the next one finds both.
+func TestJournalIsStoredBeforeTheTaking(t *testing.T) {
+	inTwoServers(t, movable(t, imagefile.JournalAlways), func(x *twoServers) {
+		t := x.t
+		greetAs(x.a, "match/1", "ann")
+		time.Sleep(1500 * time.Millisecond)
+		x.nodeB.waits.Store(true)
+		failed := make(chan error, 1)
+		go func() { failed <- x.a.moveRoom(context.Background(), "match/1", "b:2") }()
+		time.Sleep(time.Second)
+		path := filepath.Join(x.b.config.Images.Dir, "match", "1"+imageSuffix)
+		require.FileExists(t, path)
+		head, err := imagefile.ReadHead(path)
+		require.NoError(t, err)
+		image, _, err := x.nodeB.FindImage("match/1")
+		require.NoError(t, err)
+		require.Equal(t, image.Tick, head.Tick())
+		x.nodeB.mu.Lock()
+		x.nodeB.dead["b:2"] = true
+		x.nodeB.mu.Unlock()
+		require.ErrorIs(t, <-failed, errNotTakenOver)
+		time.Sleep(time.Second)
+		require.True(t, imagefile.HasRun(path, x.a.now("match/1").core.Config().Epoch), "its journal")
+	})
+}
+
 // Without a journal the sessions of a room that moves end, and its world continues there.
 func TestRoomMovesWithoutAJournal(t *testing.T) {
 	inTwoServers(t, movable(t, imagefile.JournalOff), func(x *twoServers) {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -38,6 +39,7 @@ type arrival struct {
 	run    uint64        // that continues; 0: none
 	handed chan struct{} // closed when the other node has saved the room, or has ended the move
 	over   bool          // it has ended the move
+	stored bool          // the disk has the journal and the image. Only the goroutine of hostRoom uses it
 	// where says where the run continues; without a journal it does not.
 	where moveQuestion
 }
@@ -189,16 +191,39 @@ func (l *roomLife) awaitArrival(ctx context.Context) error {
 		case l.rooms.process.Cluster.FindRoom(l.room.name) != "":
 			continue
 		}
+		l.storeArrival(a)
 		if err := l.exchangeGrant(ctx, stored); !isMoved(err) {
 			return err
 		}
 	}
 }
 
-// installJournal gives the image the journal of a run that comes from another node.
+// storeArrival makes the journal of a run that comes from another node durable, and then its image, before this node takes the room: until then
+// the other node takes its run back if this process dies, and afterwards the next process finds both. A failure appears again when the room is made.
+func (l *roomLife) storeArrival(a *arrival) {
+	image, _, err := l.rooms.process.Cluster.FindImage(l.room.name)
+	if a.stored || len(a.where.Journal) == 0 || err != nil || image == nil {
+		return
+	}
+	store, err := l.rooms.images.openImage(l.kind, l.room)
+	if err != nil {
+		return
+	}
+	found := false
+	if err = store.AddSegment(a.where.Run, a.where.Tick, a.where.Journal); err == nil {
+		found, err = store.Settle(image.content())
+	}
+	if err == nil && !found {
+		p := imagePointer{room: l.room.name, store: store, copies: l.rooms.images.copies, log: l.room.logger(l.rooms.log)}
+		err = p.install(image, func(*RoomImage) error { return errNotSaved })
+	}
+	a.stored = errors.Join(err, store.Close()) == nil
+}
+
+// installJournal gives the image the journal of a run that comes from another node, unless storeArrival has.
 func (l *roomLife) installJournal(store *imagefile.Store) error {
 	a := l.awaited
-	if a == nil || store == nil || len(a.where.Journal) == 0 {
+	if a == nil || a.stored || store == nil || len(a.where.Journal) == 0 {
 		return nil
 	}
 	return store.AddSegment(a.where.Run, a.where.Tick, a.where.Journal)

@@ -61,9 +61,10 @@
 //	    room is taken, since nodes of the one before may still run it. In an adopted one, new runs get blocks after as long again. A node without a lease changes no room: the same revision
 //	    may be of another change there.
 //	C10 No tick waits for the engine: MayRun reads two atomics and the clock.
-//	C11 A node that moves a room releases it for another one by name, the heir, which may continue the run in the same block: only the
-//	    heir, since the record names it as the keeper. For offerTime other nodes send clients to the heir, as long as that lives. It
-//	    takes the room as any other (C2), so that none of this is needed for C1 to C6.
+//	C11 A node that moves a room, the source, releases it for an incarnation of another one, the heir. Both have the whole run, and may
+//	    continue it in the same block: the record names both, until the next taking. For offerTime other nodes send clients to the heir, as
+//	    long as that incarnation lives. Then they send them to the source for a while, as long as that lives: it takes its run back if the heir
+//	    ends before it has taken the room. Both take the room as any other (C2), so that none of this is needed for C1 to C6.
 //
 // Limits. Clocks may run apart by 1 % (clockDrift); a machine that sleeps with its processes has a clock that stands still, and
 // breaks that. A pause between MayRun and the sending lets one snapshot out. A backup of the directory that is restored while

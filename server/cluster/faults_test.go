@@ -36,12 +36,12 @@ func TestFaultCluster(t *testing.T) {
 			require.NotZero(t, caught, f.Breaks)
 		})
 	}
-	require.Equal(t, 32, n)
+	require.Equal(t, 35, n)
 }
 
 // catchFault returns how many seeds have failed, and how the first one did.
 func catchFault(t *testing.T) (caught, played int, first string) {
-	for _, failure := range []string{playOutages().failure, registerUnanswered(t), adoptLate(t), fencedMeanwhile(t), saveLate(t), handOver(t)} {
+	for _, failure := range []string{playOutages().failure, registerUnanswered(t), adoptLate(t), fencedMeanwhile(t), saveLate(t), handOver(t), heirDoesNotCome(t, "ends"), heirDoesNotCome(t, "begins again")} {
 		if failure != "" {
 			return 1, 1, failure
 		}

@@ -83,7 +83,7 @@ func (h *Holding) Release(ctx context.Context, keepsBlock bool) error {
 }
 
 // HandOver releases the room for another node, which has a copy of the stored run and may continue it in the block. For a short time the
-// other nodes leave the room to that node (C11).
+// other nodes leave the room to that node, and then to this one (C11).
 func (h *Holding) HandOver(ctx context.Context, heir string) error {
 	if err := wrongName(heir); err != nil {
 		return fmt.Errorf("cluster: node: %w", err)
@@ -112,4 +112,46 @@ func (h *Holding) release(ctx context.Context, keepsBlock bool, heir string) err
 	default:
 		return err
 	}
+}
+
+// offerPoll bounds how long AwaitHeir takes to notice that the heir has had its time.
+const offerPoll = time.Second
+
+// AwaitHeir waits, after HandOver, until the heir has taken the room, or ctx ends. It returns false if the heir has ended before that, or has not
+// come in time: then this node may take its run back, in its block (C11).
+func (h *Holding) AwaitHeir(ctx context.Context) bool {
+	for {
+		changed, later := h.node.Changed(h.room), make(chan struct{})
+		waits, comes := h.node.isOffered(h.room)
+		if !waits {
+			return comes
+		}
+		timer := h.node.config.AfterFunc(offerPoll, func() { close(later) })
+		select {
+		case <-changed:
+		case <-later:
+		case <-h.node.ctx.Done():
+			return true
+		case <-ctx.Done():
+			return true
+		}
+		timer.Stop()
+	}
+}
+
+// isOffered reports whether a room that this node hands over waits for its heir, and else whether another node has taken it.
+func (n *Node) isOffered(room string) (waits, taken bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := n.machine
+	r := m.rooms.all[room]
+	switch {
+	case r == nil:
+		return false, true
+	case r.holding != nil: // the release has no answer yet
+		return true, false
+	case r.record.State == roomKept && r.record.Source == n.config.Name:
+		return m.rooms.successorOf(m, r) != nil, false
+	}
+	return false, true
 }

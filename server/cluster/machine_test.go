@@ -38,7 +38,7 @@ func newDesk(t *testing.T, name string) *desk { return newDeskAt(t, name, settle
 
 func newDeskAt(t *testing.T, name string, store *simulatedStore, blocks int) *desk {
 	d := &desk{T: t, store: store}
-	d.machine = newMachine(settings{name: name, addrs: []string{name + ":1"}, leaseTime: 5 * time.Second, blocks: blocks}, rand.New(rand.NewPCG(uint64(name[0]), 1)))
+	d.machine = newMachine(settings{name: name, addrs: []string{name + ":1"}, leaseTime: 5 * time.Second, blocks: blocks}, rand.New(rand.NewPCG(uint64(name[0]), store.revision)))
 	d.input(func() { d.machine.wake(d.now) })
 	d.run(100 * time.Millisecond)
 	return d
@@ -211,29 +211,71 @@ func handOver(t *testing.T) (failure string) {
 
 func TestHandOver(t *testing.T) { require.Empty(t, handOver(t)) }
 
-// An heir that does not come loses the room to the next node that asks, and the stored run its block: also the node that has handed it over.
-func TestHeirDoesNotCome(t *testing.T) {
-	for _, dies := range []bool{false, true} {
-		a := newDeskAt(t, "a", settledDirectory(), 4)
-		b := newDeskAt(t, "b", a.store, 4)
-		a.take("arena", noBlock)
-		block := a.requireTook("arena").block
-		a.input(func() { a.machine.release(a.now, "arena", true, "b") })
-		if dies {
-			b.input(func() { b.machine.close(b.now) })
+// heirDoesNotCome plays that a releases a room for b, which does not take it, and returns what is wrong. b ends, begins again, or only waits.
+func heirDoesNotCome(t *testing.T, how string) (failure string) {
+	a := newDeskAt(t, "a", settledDirectory(), 4)
+	b, c := newDeskAt(t, "b", a.store, 4), newDeskAt(t, "c", a.store, 4)
+	a.take("arena", noBlock)
+	block := a.requireTook("arena").block
+	a.input(func() { a.machine.release(a.now, "arena", true, "b") })
+	switch how {
+	case "ends", "begins again":
+		b.input(func() { b.machine.close(b.now) })
+	case "waits":
+		for range int(offerTime/time.Second) + 1 {
 			a.run(time.Second)
-		} else {
-			for range 11 {
-				b.run(time.Second)
-				a.run(time.Second)
-			}
+			b.run(time.Second)
+			c.run(time.Second)
 		}
-		a.take("arena", block)
-		require.ErrorIs(t, a.outcome("arena").err, ErrBlockLost)
-		a.take("arena", noBlock)
-		require.NotEqual(t, block, a.requireTook("arena").block)
-		require.Empty(t, a.store.inconsistency())
 	}
+	others := []*desk{c}
+	if how == "begins again" {
+		b = newDeskAt(t, "b", a.store, 4) // it lacks the run
+		others = append(others, b)
+	}
+	for _, other := range others {
+		other.run(time.Millisecond)
+		other.take("arena", noBlock)
+		elsewhere := (*ElsewhereError)(nil)
+		if e, ok := other.newest("arena"); !ok || !errors.As(e.err, &elsewhere) || elsewhere.Node != "a" {
+			return "C11: another node does not leave the room to the source, although the heir " + how
+		}
+	}
+	a.run(time.Millisecond)
+	a.take("arena", block)
+	if e, ok := a.newest("arena"); !ok || e.kind != took || e.grant.block != block {
+		return "C11: the source does not continue its run, although the heir " + how
+	}
+	b.run(time.Millisecond)
+	b.take("arena", block)
+	if e, ok := b.newest("arena"); how != "ends" && (!ok || e.err == nil) {
+		return "C11: the heir takes the room from the source"
+	}
+	return a.store.inconsistency()
+}
+
+func TestHeirDoesNotCome(t *testing.T) {
+	for _, how := range []string{"ends", "begins again", "waits"} {
+		require.Empty(t, heirDoesNotCome(t, how))
+	}
+}
+
+// A room whose heir and source have both ended is anybody's. The stored run loses its block.
+func TestHeirAndSourceEnd(t *testing.T) {
+	a := newDeskAt(t, "a", settledDirectory(), 4)
+	b, c := newDeskAt(t, "b", a.store, 4), newDeskAt(t, "c", a.store, 4)
+	a.take("arena", noBlock)
+	block := a.requireTook("arena").block
+	a.input(func() { a.machine.release(a.now, "arena", true, "b") })
+	for _, d := range []*desk{a, b} {
+		d.input(func() { d.machine.close(d.now) })
+	}
+	c.run(time.Second)
+	c.take("arena", block)
+	require.ErrorIs(t, c.outcome("arena").err, ErrBlockLost)
+	c.take("arena", noBlock)
+	require.NotEqual(t, block, c.requireTook("arena").block)
+	require.Empty(t, a.store.inconsistency())
 }
 
 // A caller that gives up leaves nothing to the next one, which may want another block.

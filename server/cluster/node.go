@@ -399,7 +399,7 @@ func (n *Node) locate(room string) (Location, error) {
 	if r == nil {
 		return Location{}, nil
 	}
-	p := m.rooms.heirOf(m, r)
+	p := m.rooms.successorOf(m, r)
 	if r.record.State == roomOpen {
 		var owner ownership
 		owner, p = m.peers.ownerOf(m, r)

@@ -28,6 +28,15 @@ type peer struct {
 
 func (p *peer) key() string { return nodeKey(p.name) }
 
+// living returns a node that has not ended, as far as this one knows, or nil.
+func (ps *peers) living(name string) *peer {
+	p := ps.nodes[name]
+	if p == nil || p.err != nil || p.record.Dead {
+		return nil
+	}
+	return p
+}
+
 // ended reports whether the node's own registration may replace the record: its incarnation ended for certain.
 func (p *peer) ended(m *machine) bool {
 	return p.err == nil && (p.record.Dead || slices.Contains(m.lease.past, p.record.Incarnation))

@@ -98,7 +98,11 @@ type roomRecord struct {
 	Node    string    `json:"node,omitempty"`   // that runs the room
 	Keeper  string    `json:"keeper,omitempty"` // that has the stored run of a kept room
 	// Offered: the node that ran the kept room has handed it over to the keeper, for which the others wait a while (C11).
-	Offered     bool   `json:"offered,omitempty"`
+	Offered bool `json:"offered,omitempty"`
+	// Heir is the incarnation of the keeper to which the room was handed over, and Source the node that did. Records of older programs
+	// have neither.
+	Heir        string `json:"heir,omitempty"`
+	Source      string `json:"source,omitempty"`
 	Incarnation string `json:"incarnation,omitempty"`
 	Epoch       uint64 `json:"epoch"`
 	Exact       bool   `json:"exact,omitempty"` // the record is not the one that took the room (epochAt)
@@ -114,6 +118,11 @@ func (r roomRecord) epochAt(revision uint64) uint64 {
 		return r.Epoch
 	}
 	return max(r.Epoch, revision)
+}
+
+// isHeir reports whether a room was released for an incarnation of a node. Older programs name the node alone.
+func (r *roomRecord) isHeir(node, incarnation string) bool {
+	return r.Keeper == node && (r.Heir == incarnation || r.Source == "")
 }
 
 // blockRecord says which room has a block.
@@ -194,7 +203,7 @@ func parseRoom(key string, value []byte) (r roomRecord, err error) {
 		case r.State == roomOpen && hasBlock:
 			return cmp.Or(wrongName(r.Node), wrongToken("incarnation", r.Incarnation), wrongToken("nonce", r.Nonce))
 		case r.State == roomKept && hasBlock:
-			return cmp.Or(wrongName(r.Keeper), wrongFree(r))
+			return cmp.Or(wrongName(r.Keeper), wrongFree(r), wrongOffer(r))
 		case r.State == roomFree && r.Block == noBlock:
 			return wrongFree(r)
 		}
@@ -209,6 +218,14 @@ func wrongFree(r roomRecord) error {
 		return fmt.Errorf("state %q with node %.20q", r.State, r.Node)
 	}
 	return nil
+}
+
+// wrongOffer reports that an offer names no node or no incarnation.
+func wrongOffer(r roomRecord) error {
+	if r.Source == "" {
+		return wrongOptionalToken("heir", r.Heir)
+	}
+	return cmp.Or(wrongName(r.Source), wrongOptionalToken("heir", r.Heir))
 }
 
 func parseBlock(key string, value []byte) (r blockRecord, err error) {

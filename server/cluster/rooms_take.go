@@ -2,11 +2,16 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
-// offerTime is how long the others leave an offered room to its heir (C11). The heir may take longer, if nobody asks for the room.
-const offerTime = 10 * time.Second
+const (
+	// offerTime is how long the others leave an offered room to its heir (C11). The heir may take longer, if nobody asks for the room.
+	offerTime = 30 * time.Second
+	// returnTime is how long the others leave it to the node that has released it, if the heir has ended or does not come.
+	returnTime = 2 * offerTime
+)
 
 // decide takes the room if it is allowed (C3), or tells who has it.
 func (rs *rooms) decide(m *machine, r *room) {
@@ -33,23 +38,33 @@ func (rs *rooms) decide(m *machine, r *room) {
 			return
 		}
 	}
-	if heir := rs.heirOf(m, r); heir != nil && r.holding == nil {
-		rs.refuse(m, r, &ElsewhereError{r.name, heir.name, heir.record.Addrs})
+	if r.record.Offered && m.view.complete+1 < r.revision {
+		return // the copy of the directory may be too old to show who lives
+	}
+	if next := rs.successorOf(m, r); next != nil && r.holding == nil {
+		if m.now-next.since <= m.settings.leaseTime/2 { // else it may be dead: wait for its renewal or its tombstone
+			rs.refuse(m, r, &ElsewhereError{r.name, next.name, next.record.Addrs})
+		}
 		return
 	}
 	rs.acquire(m, r)
 }
 
-// heirOf returns the other node for which the room was released, while it is alive and may be about to take the room; or nil.
-func (rs *rooms) heirOf(m *machine, r *room) *peer {
-	if !r.record.Offered || r.record.State != roomKept || r.record.Keeper == m.settings.name || m.now-r.since > offerTime {
+// successorOf returns the other node to which an offered room is left at present, or nil: the heir, and then the source, each for a time and while
+// it lives (C11). The process of the heir alone has the whole run besides the source, so that a later one of its name is not the heir.
+func (rs *rooms) successorOf(m *machine, r *room) *peer {
+	offer, age := &r.record, m.now-r.since
+	if offer.State != roomKept || !offer.Offered || offer.isHeir(m.settings.name, m.lease.incarnation) {
 		return nil
 	}
-	p := m.peers.nodes[r.record.Keeper]
-	if p == nil || p.err != nil || p.record.Dead || m.now-p.since > m.settings.leaseTime/2 {
+	heir := m.peers.living(offer.Keeper)
+	if heir != nil && age <= offerTime && offer.isHeir(heir.name, heir.record.Incarnation) {
+		return heir
+	}
+	if offer.Source == m.settings.name || age > returnTime {
 		return nil
 	}
-	return p
+	return m.peers.living(offer.Source)
 }
 
 // refuse tells that the room cannot be taken, or not again.
@@ -145,7 +160,7 @@ func (rs *rooms) chooseBlock(m *machine, r *room) (number int, victim *room, err
 	if stored != noBlock {
 		b := &m.blocks.all[stored]
 		// This node was the last to take the room, and in this block: then its disk has the newest run.
-		isOurs := r.record.Block == stored && b.room == r.name && (r.record.Node == m.settings.name || r.record.Keeper == m.settings.name)
+		isOurs := r.record.Block == stored && b.room == r.name && slices.Contains([]string{r.record.Node, r.record.Keeper, r.record.Source}, m.settings.name)
 		if isOurs || b.revision == 0 && !b.claimed {
 			return stored, nil, nil
 		}
@@ -171,7 +186,7 @@ func (rs *rooms) chooseBlock(m *machine, r *room) (number int, victim *room, err
 // canLoseBlock reports whether nobody runs a room that has a block: only a stored run needs it.
 func (rs *rooms) canLoseBlock(m *machine, r *room) bool {
 	b := r.record.Block
-	if rs.heirOf(m, r) != nil || r.err != nil || r.want != nil || r.holding != nil || b == noBlock || m.calls.busy[r.key()] || m.blocks.all[b].room != r.name || m.blocks.all[b].claimed {
+	if rs.successorOf(m, r) != nil || r.err != nil || r.want != nil || r.holding != nil || b == noBlock || m.calls.busy[r.key()] || m.blocks.all[b].room != r.name || m.blocks.all[b].claimed {
 		return false
 	}
 	if r.record.State == roomKept {
@@ -200,7 +215,10 @@ func (rs *rooms) giveBack(m *machine, r *room, keep bool) {
 	if keep {
 		kept := roomRecord{State: roomKept, Keeper: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block, Image: r.record.Image}
 		if h := r.holding; h != nil && h.heir != "" {
-			kept.Keeper, kept.Offered = h.heir, true
+			kept.Keeper, kept.Offered, kept.Source = h.heir, true, m.settings.name
+			if heir := m.peers.living(h.heir); heir != nil {
+				kept.Heir = heir.record.Incarnation
+			}
 		}
 		next = encodeRoom(kept)
 	}

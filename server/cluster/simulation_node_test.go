@@ -38,6 +38,7 @@ type simulatedRun struct {
 	running bool
 	image   int       // the newest that was acknowledged, or with which the run began
 	saving  *pointing // waits for the directory
+	steps   int       // of the run so far, in all processes
 }
 
 // simulatedWatch delivers changes in order, until it breaks or is stuck.
@@ -145,7 +146,7 @@ func (n *simulatedNode) take(e event) {
 		n.s.beginFrom(n, e.room, e.grant.image)
 		run := &simulatedRun{epoch: e.grant.epoch, block: e.grant.block, running: true, image: imageNumber(e.grant.image)}
 		if e.want.block != noBlock {
-			run.id = n.stored[e.room].id
+			run.id, run.steps = n.stored[e.room].id, n.stored[e.room].steps
 		} else {
 			n.s.runs++
 			run.id = n.s.runs

@@ -94,8 +94,10 @@ func (s *simulation) fail(format string, args ...any) {
 // serve does a request in the store, and tells the watches.
 func (s *simulation) serve(r request) answer {
 	before := s.store.revision
+	left := s.leftRoom(r)
 	a := s.store.serve(r)
 	if s.store.revision != before {
+		s.checkOffers(r, left)
 		for _, w := range r.swaps {
 			s.logf("revision %d: %s = %s", s.store.revision, w.Key, w.Value)
 		}
@@ -294,6 +296,14 @@ type oracle struct {
 	blocks      map[string]map[int]*blockUse
 	parents     []int               // of images, by number: the one that the run knew before. 0 is none
 	newestSaved map[inDirectory]int // number of the newest image that was acknowledged
+	steps       map[[2]int]int      // of all processes of a run, by the directory's number and its id
+	offers      map[string]offer    // newest release for an heir, by the room's key
+}
+
+// offer is the release of a room for an heir.
+type offer struct {
+	at          time.Duration
+	incarnation string // of the source
 }
 
 type inDirectory struct{ directory, room string }
@@ -317,7 +327,45 @@ type blockUse struct {
 }
 
 func newOracle() oracle {
-	return oracle{newest: map[string]stepOf{}, stepped: map[string]time.Duration{}, directories: map[string]int{}, blocks: map[string]map[int]*blockUse{}, parents: []int{0}, newestSaved: map[inDirectory]int{}}
+	return oracle{
+		newest: map[string]stepOf{}, stepped: map[string]time.Duration{}, directories: map[string]int{}, blocks: map[string]map[int]*blockUse{}, parents: []int{0}, newestSaved: map[inDirectory]int{},
+		steps: map[[2]int]int{}, offers: map[string]offer{},
+	}
+}
+
+// leftRoom returns the record that a request replaces, if it is a room's.
+func (s *simulation) leftRoom(r request) (record roomRecord) {
+	if len(r.swaps) > 0 && strings.HasPrefix(r.swaps[0].Key, roomPrefix) {
+		record, _ = parseRoom(r.swaps[0].Key, s.store.entries[r.swaps[0].Key].Value) // none is the zero record
+	}
+	return record
+}
+
+// incarnationOf returns the incarnation of a node that the directory has for alive, or "".
+func (s *simulation) incarnationOf(node string) string {
+	r, err := parseNode(nodeKey(node), s.store.entries[nodeKey(node)].Value)
+	if err != nil || r.Dead {
+		return ""
+	}
+	return r.Incarnation
+}
+
+// checkOffers checks a request that was served (C11): the heir and the source alone take an offered room, while the source lives.
+func (s *simulation) checkOffers(r request, left roomRecord) {
+	key := r.swaps[0].Key
+	if !strings.HasPrefix(key, roomPrefix) {
+		return
+	}
+	now, err := parseRoom(key, s.store.entries[key].Value)
+	was := s.oracle.offers[key]
+	switch {
+	case err != nil:
+	case now.Offered:
+		s.oracle.offers[key] = offer{s.now, s.incarnationOf(now.Source)}
+	case !left.Offered || now.State != roomOpen || now.Node == left.Source || now.Node == left.Keeper && now.Incarnation == left.Heir:
+	case s.incarnationOf(left.Source) == was.incarnation && s.now-was.at < returnTime*9/10:
+		s.fail("C11: %s takes %s from its source %s, which lives", now.Node, key, left.Source)
+	}
 }
 
 // step checks a step of a room.
@@ -342,6 +390,12 @@ func (s *simulation) step(n *simulatedNode, room string, r *simulatedRun) {
 		s.logf("STEP %s in epoch %d, block %d, by %v", room, r.epoch, r.block, now.by)
 	}
 	o.newest[room], o.stepped[room] = now, s.now
+	in := [2]int{now.directory, r.id}
+	if r.steps < o.steps[in] {
+		s.fail("C11: run %d of %s continues after %d steps, and had %d", r.id, room, r.steps, o.steps[in])
+	}
+	r.steps++
+	o.steps[in] = r.steps
 	s.useBlock(directory, room, r)
 }
 
