@@ -84,8 +84,9 @@ func parseQuestion(b []byte) (q seatQuestion, err error) {
 type passes struct {
 	rooms *rooms
 
-	mu     sync.Mutex
-	issued map[[passBytes]byte]*pass
+	mu      sync.Mutex
+	issued  map[[passBytes]byte]*pass
+	ordered map[string][]*orderedPass // from other nodes, by user
 }
 
 type pass struct {
@@ -254,6 +255,7 @@ func (m *rooms) fillElsewhere(ctx context.Context, o *seatOrder, value []byte, l
 	if _, _, err := m.ask(ctx, q); err != nil {
 		return nil, err
 	}
+	m.passes.noteOrdered(q)
 	return wire.MovedTo(o.address, append([]byte(passPrefix), q.Pass...))
 }
 

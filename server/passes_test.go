@@ -193,6 +193,59 @@ func TestPassOfAClient(t *testing.T) {
 	})
 }
 
+// A pass has the Value of its issue: it is void once its user begins another session, on the node that has ordered it or on the one that has issued
+// it. Otherwise a player could spend goods there, and have them again by the pass. The session waits for that.
+func TestPassIsVoidOnceItsUserPlaysOn(t *testing.T) {
+	inTwoServers(t, asIs, func(x *twoServers) {
+		t := x.t
+		x.between()
+		require.NoError(t, x.a.createRoom(context.Background(), "match/3"))
+		require.NoError(t, x.b.createRoom(context.Background(), "match/4"))
+		byMove := func() string {
+			ann := greetAs(x.a, "match/1", "ann")
+			time.Sleep(time.Second)
+			require.NoError(t, x.a.move("match/1", "match/2"))
+			time.Sleep(time.Second)
+			return string(ann.Snapshot().Ended.Token)
+		}
+		byClient := func() string { return string(greetAs(x.a, "match/2", "ann").Snapshot().Ended.Token) }
+		for _, issue := range []func() string{byMove, byClient} {
+			for _, plays := range []func(){
+				func() { greetAs(x.a, "match/3", "ann").leave() },
+				func() { greetAs(x.b, "match/4", "ann").leave() },
+			} {
+				pass := issue()
+				require.Contains(t, pass, passPrefix)
+				plays()
+				time.Sleep(time.Second)
+				require.Equal(t, wire.Timeout, greetAs(x.b, "match/2", pass).Snapshot().Ended.Code)
+				require.Zero(t, x.sessions())
+			}
+		}
+
+		pass := byClient()
+		x.nodeB.cut = func(q seatQuestion) error {
+			if q.Ask == askDrop {
+				return &wire.Error{Code: wire.Draining}
+			}
+			return nil
+		}
+		again := greetAs(x.a, "match/3", "ann")
+		time.Sleep(2 * time.Second)
+		require.Empty(t, again.Snapshot().Welcomes, "the other node does not answer")
+		x.nodeB.cut = nil
+		time.Sleep(time.Second)
+		require.NotEmpty(t, again.Snapshot().Welcomes)
+		require.Equal(t, wire.Timeout, greetAs(x.b, "match/2", pass).Snapshot().Ended.Code)
+
+		again.leave()
+		time.Sleep(time.Second)
+		there := greetAs(x.b, "match/2", byClient())
+		require.Equal(t, "match/2", there.newestWelcome().Room)
+		require.Equal(t, 1, x.sessions())
+	})
+}
+
 // A pass is good for 15 s, for one run of a room, in one process. Passes that nobody uses cost no places.
 func TestPassesEnd(t *testing.T) {
 	inTwoServers(t, func(c *RoomsConfig) {

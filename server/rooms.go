@@ -142,12 +142,13 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m.images, m.directory, m.letters = newImageFolder(m), &directory{rooms: m}, newLetters(m)
 	m.images.keepBlocks(&m.ranges)
 	m.reserveDescriptors()
+	var void func(user string) bool
 	var elsewhere func(context.Context, *wire.Hello, string) *wire.Error
 	var redeem func([]byte) (Admission, *session.Place, bool, error)
 	var cross func(string, *Session) (*session.Crossing, error)
 	if c.Cluster != nil {
-		m.passes = &passes{rooms: m, issued: map[[passBytes]byte]*pass{}}
-		elsewhere, redeem, cross = m.findElsewhere, m.passes.redeem, m.cross
+		m.passes = &passes{rooms: m, issued: map[[passBytes]byte]*pass{}, ordered: map[string][]*orderedPass{}}
+		elsewhere, redeem, cross, void = m.findElsewhere, m.passes.redeem, m.cross, m.passes.voidAll
 		c.Cluster.Answer(m.passes.answer)
 		c.Cluster.Receive(m.letters.receive)
 		c.Cluster.AnswerMoves(m.answerMove)
@@ -171,7 +172,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 			}
 			return now.core, nil
 		},
-		Redeem: redeem, Cross: cross, Post: m.letters.post, List: m.directory.listRooms, Find: m.directory.findForClient, FindForMove: m.directory.findForSession,
+		Redeem: redeem, VoidPasses: void, Cross: cross, Post: m.letters.post, List: m.directory.listRooms, Find: m.directory.findForClient, FindForMove: m.directory.findForSession,
 	})
 	if err == nil && m.config.Images.Journal != imagefile.JournalOff {
 		err = m.spreadIDs(c.random())

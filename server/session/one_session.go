@@ -24,6 +24,9 @@ func (r *Router) reserveUser(user string, in *Core) bool {
 			r.endPlaced(id, p)
 		}
 	}
+	if free && r.config.VoidPasses != nil {
+		free = r.config.VoidPasses(user)
+	}
 	if free {
 		r.joining[user] = true
 	}

@@ -65,6 +65,10 @@ type RouterConfig struct {
 	Post func(Letter)
 	// OneSessionPerUser ends a user's earlier sessions in all rooms before the user begins one.
 	OneSessionPerUser bool
+	// VoidPasses makes the passes void that a user has not used, and reports whether none is left. Otherwise the room asks again at its next
+	// tick, before it begins the user's session. It is called with OneSessionPerUser alone, by rooms, and must not wait. Default none: there are
+	// no passes.
+	VoidPasses func(user string) (done bool)
 	// PanicEnds is Config.PanicEnds, for Admit.
 	PanicEnds bool
 	// Versions refuses clients before Admit and Join are called. The Cores of all rooms have the
