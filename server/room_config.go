@@ -38,9 +38,9 @@ type RoomsConfig struct {
 	Images RoomImages
 	// Carry returns a Session.Value, or an Admission.Value, as bytes of at most 32 KiB, for another node of Config.Cluster, where Arrive makes
 	// the Value of them. They are called for values other than nil, by any goroutine, also by the goroutine of a world, so they must not wait. An error
-	// refuses the move, or the client. The Value is that of the pass's issue: with Config.OneSessionPerUser the pass is void once its user begins
-	// another session on either node. A session on a third node does not change that: if it may, let a version of the Value in your database
-	// tell that it is old. If nil, a session with a Value moves to no room of another node, and clients
+	// refuses the move, or the client. The pass has the Value of its issue. With Config.OneSessionPerUser it is void once its user begins
+	// another session on either node. A session on a third node does not void it: a version of the Value in your database can tell
+	// that it is old. If nil, a session with a Value moves to no room of another node, and clients
 	// that ask for one take their tokens there.
 	Carry  func(value any) ([]byte, error)
 	Arrive func(carried []byte) (any, error)
