@@ -12,8 +12,8 @@ import (
 
 // Prediction predicts the entity that a session controls. See Predict.
 type Prediction[State any] struct {
-	core   *predict.Core
-	states []State // by slot of core's ring
+	core    *predict.Core
+	stateAt func(slot int) State // of core's ring
 }
 
 // PredictConfig configures Predict. The zero value is good.
@@ -98,25 +98,53 @@ func (e *StepError) Unwrap() error {
 //
 // The error says what the schema lacks.
 func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State, in Input), config PredictConfig) (*Prediction[State], error) {
-	s := of.ownSession()
-	declared := s.greeting.declared.Input()
+	declared := of.ownSession().greeting.declared.Input()
+	if declared == nil || declared.Type != reflect.TypeFor[Input]() {
+		return nil, fmt.Errorf("client: the schema does not declare the input %v: add it with schema.DefineInput", reflect.TypeFor[Input]())
+	}
+	var states []State
+	var inputs []Input
+	core, err := newPrediction(of.ownSession(), config, predict.Config{
+		States: predict.RingIn(&states), Inputs: predict.RingIn(&inputs),
+		Step:     func(tick uint32, state, in int) { step(tick, &states[state], inputs[in]) },
+		StepName: runtime.FuncForPC(reflect.ValueOf(step).Pointer()).Name(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Prediction[State]{core, func(slot int) State { return states[slot] }}, nil
+}
+
+// PredictValue is Predict for programs that predict entities of any game: state is the type of the State, and step receives
+// pointers to a State and to an Input, which it must not keep. The Prediction returns pointers to States that hold until its next call.
+func PredictValue(of Endpoint, state reflect.Type, step func(tick uint32, state, in any), config PredictConfig) (*Prediction[any], error) {
+	declared := of.ownSession().greeting.declared.Input()
+	if declared == nil {
+		return nil, errors.New("client: the schema declares no input: add schema.DefineInput")
+	}
+	states, inputs := predict.RingOf(state), predict.RingOf(declared.Type)
+	core, err := newPrediction(of.ownSession(), config, predict.Config{
+		States: states, Inputs: inputs,
+		Step:     func(tick uint32, state, in int) { step(tick, states.PointerAt(state), inputs.PointerAt(in)) },
+		StepName: runtime.FuncForPC(reflect.ValueOf(step).Pointer()).Name(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Prediction[any]{core, states.PointerAt}, nil
+}
+
+// newPrediction begins the prediction of a session. c has its rings and its step function.
+func newPrediction(s *Session, config PredictConfig, c predict.Config) (*predict.Core, error) {
 	switch {
 	case s.prediction.core != nil:
 		return nil, errors.New("client: the session has a Prediction already")
-	case declared == nil || declared.Type != reflect.TypeFor[Input]():
-		return nil, fmt.Errorf("client: the schema does not declare the input %v: add it with schema.DefineInput", reflect.TypeFor[Input]())
 	case !(config.Snap >= 0):
 		return nil, fmt.Errorf("client: Snap is %v: want 0 or more", config.Snap)
 	}
-	p := &Prediction[State]{}
-	var inputs []Input
-	core, err := predict.New(predict.Config{
-		Session: predictedSession{s}, Schema: s.greeting.declared, TickHz: s.time.clock.hz, Budget: &s.budget,
-		Snap: cmp.Or(config.Snap, DefaultSnap), Undo: config.Undo,
-		States: predict.RingIn(&p.states), Inputs: predict.RingIn(&inputs),
-		Step:     func(tick uint32, state, in int) { step(tick, &p.states[state], inputs[in]) },
-		StepName: runtime.FuncForPC(reflect.ValueOf(step).Pointer()).Name(),
-	})
+	c.Session, c.Schema, c.TickHz, c.Budget = predictedSession{s}, s.greeting.declared, s.time.clock.hz, &s.budget
+	c.Snap, c.Undo = cmp.Or(config.Snap, DefaultSnap), config.Undo
+	core, err := predict.New(c)
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +153,9 @@ func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State,
 			return nil, err
 		}
 	}
-	p.core = core
 	s.prediction.attachCore(core)
 	core.SyncWithServer()
-	return p, nil
+	return core, nil
 }
 
 // State returns the newest predicted state, at tick Stats().Predicted, for game rules. It
@@ -139,7 +166,7 @@ func (p *Prediction[State]) State() (state State, ok bool) {
 	if !ok {
 		return state, false
 	}
-	return p.states[slot], true
+	return p.stateAt(slot), true
 }
 
 // At returns the state to draw at the newest moment that Render returned. It returns false
@@ -151,7 +178,7 @@ func (p *Prediction[State]) At(m Moment) (state State, ok bool) {
 	if !ok {
 		return state, false
 	}
-	return p.states[slot], true
+	return p.stateAt(slot), true
 }
 
 // Once reports whether to start an effect, such as a sound, that step asks for at its tick

@@ -11,7 +11,8 @@
 //
 //	E1 No panic reaches C. The client of the call ends, and the call returns WD_FAULT.
 //	E2 No call through a client that was destroyed, or never created, reaches another client.
-//	E3 Go keeps no pointer of the host after a call, and the host receives none of Go's.
+//	E3 Go keeps no pointer of the host after a call, but the step function and user of wd_predict. The host receives none of Go's,
+//	   but the state and input of a step for the time of its call.
 //	E4 Two calls for one client never overlap: the later one returns WD_BUSY.
 //	E5 What waits for the host is bounded, in number and bytes.
 package main

@@ -202,17 +202,29 @@ func (r *record) writeTo(to, from unsafe.Pointer) {
 func (r *record) toPointer(from unsafe.Pointer) any {
 	v := reflect.New(r.goType)
 	to := v.UnsafePointer()
+	r.readFields(to, from)
 	for i := range r.members {
 		m := &r.members[i]
-		at, of := unsafe.Add(to, m.at), unsafe.Add(from, m.Offset)
-		b := unsafe.Slice((*byte)(of), m.Size())
+		at, b := unsafe.Add(to, m.at), unsafe.Slice((*byte)(unsafe.Add(from, m.Offset)), m.Size())
 		switch m.Type {
 		case cstruct.Text:
 			text, _, _ := strings.Cut(string(b), "\x00")
 			*(*string)(at) = text
 		case cstruct.Bytes:
 			n := *(*uint32)(unsafe.Add(from, m.LengthAt))
-			*(*[]byte)(at) = append([]byte(nil), b[:min(int(n), len(b))]...)
+			*(*[]byte)(at) = append([]byte(nil), b[:min(uint64(n), uint64(len(b)))]...)
+		}
+	}
+	return v.Interface()
+}
+
+// readFields sets the Go struct at to, but for its texts, to the C struct at from.
+func (r *record) readFields(to, from unsafe.Pointer) {
+	for i := range r.members {
+		m := &r.members[i]
+		at, b := unsafe.Add(to, m.at), unsafe.Slice((*byte)(unsafe.Add(from, m.Offset)), m.Size())
+		switch m.Type {
+		case cstruct.Text, cstruct.Bytes:
 		case cstruct.Bool:
 			for i, x := range b {
 				*(*bool)(unsafe.Add(at, i)) = x != 0
@@ -221,5 +233,4 @@ func (r *record) toPointer(from unsafe.Pointer) any {
 			copy(unsafe.Slice((*byte)(at), len(b)), b)
 		}
 	}
-	return v.Interface()
 }

@@ -39,6 +39,8 @@ type hostedClient struct {
 	client *client.Client // nil: still connecting, or never connected
 	over   bool           // the client has ended
 
+	prediction *prediction // nil: wd_predict was not called
+
 	moment    client.Moment
 	events    events            // while Dial runs, of its goroutine
 	commands  map[uint32]uint32 // numbers of unanswered commands in the schema, by id
@@ -125,6 +127,7 @@ func (h *hostedClient) takeDialed() {
 	case d := <-h.dialed:
 		h.client = d.client
 		if d.err == nil {
+			h.attachPrediction()
 			return
 		}
 		h.over = true
@@ -149,6 +152,9 @@ func (h *hostedClient) breakDown(p any) {
 // leave closes the connection of a client that was destroyed. It runs beside the host.
 func (h *hostedClient) leave() {
 	h.cancel()
+	if h.prediction != nil {
+		defer h.prediction.pinned.Unpin()
+	}
 	c := h.client
 	if c == nil && !h.over {
 		c = (<-h.dialed).client

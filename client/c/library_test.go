@@ -204,9 +204,11 @@ func library(t *testing.T, kind string) string {
 func compile(t *testing.T, lib, source string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
-	header, err := cstruct.Header(yard, "yard", "library_test.go")
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(lib, "include", "yard.h"), []byte(header), 0o600))
+	for name, s := range map[string]*schema.Schema{"yard": yard, "track": track} {
+		header, err := cstruct.Header(s, name, "library_test.go")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(lib, "include", name+".h"), []byte(header), 0o600))
+	}
 	args := slices.Concat([]string{"-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-I" + lib + "/include", source, "-o", program}, flags, []string{"-L" + lib + "/lib", "-lworldd", "-Wl,-rpath," + lib + "/lib", "-lm", "-lpthread", "-lresolv"})
 	out, err := exec.CommandContext(t.Context(), "gcc", args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -58,11 +58,13 @@ static void give(void *to, const void *from, size_t known) {
     memcpy((char *)to + sizeof size, (const char *)from + sizeof size, (size < known ? size : known) - sizeof size);
 }
 
-#define FIRST_DEF sizeof(wd_client_def) /* of version 0.1 */
+#define FIRST_DEF sizeof(wd_client_def) /* of the version that introduced it */
 #define FIRST_STATUS sizeof(wd_status)
 #define FIRST_EVENT sizeof(wd_event)
 #define FIRST_FIELD sizeof(wd_field)
 #define FIRST_ENTITY sizeof(wd_entity)
+#define FIRST_PREDICTION_DEF sizeof(wd_prediction_def)
+#define FIRST_PREDICTION sizeof(wd_prediction)
 
 static wd_result explain(const char *text, char *buffer, size_t capacity, wd_result r) {
     if (buffer && capacity > 0) {
@@ -238,6 +240,40 @@ wd_result wd_set_input(wd_client c, const void *input, size_t size, uint32_t *ti
     if (tick) *tick = 0;
     if (!input) return WD_BAD_ARGUMENT;
     IN_GO(wd_result, goSetInput(c.id, (void *)input, size, tick));
+}
+
+wd_result wd_predict(wd_client c, const wd_prediction_def *def) {
+    wd_prediction_def d;
+    if (!def) return WD_BAD_ARGUMENT;
+    if (!fits(def, def->size, FIRST_PREDICTION_DEF, sizeof d)) return WD_BAD_SIZE;
+    memset(&d, 0, sizeof d);
+    memcpy(&d, def, def->size < sizeof d ? def->size : sizeof d);
+    if (!d.components || !d.step) return WD_BAD_ARGUMENT;
+    IN_GO(wd_result, goPredict(c.id, &d));
+}
+
+// step_from_go is called by Go, inside goUpdate and goSetInput.
+void step_from_go(wd_step_function step, wd_step *call) {
+    fp_state fp = fp_default(); // a step that changes the environment leaves Go's alone
+    step(call);
+    fp_restore(fp);
+}
+
+wd_result wd_read_predicted(wd_client c, int32_t when, void *state, size_t state_size) {
+    if (!state || (when != WD_NEWEST && when != WD_RENDERED)) return WD_BAD_ARGUMENT;
+    IN_GO(wd_result, goReadPredicted(c.id, when, state, state_size));
+}
+
+wd_result wd_get_prediction(wd_client c, wd_prediction *prediction) {
+    wd_prediction p;
+    if (!prediction) return WD_BAD_ARGUMENT;
+    if (prediction->size < FIRST_PREDICTION) return WD_BAD_SIZE;
+    memset(&p, 0, sizeof p);
+    fp_state fp = fp_default();
+    wd_result r = goGetPrediction(c.id, &p);
+    fp_restore(fp);
+    if (r == WD_OK) give(prediction, &p, sizeof p);
+    return r;
 }
 
 wd_result wd_take_provisional(wd_client c, wd_handle *out) {

@@ -3,10 +3,13 @@
  * THREADS    A client belongs to one thread at a time: call its functions from the thread that draws. Different clients
  *            may have different threads. A call while another thread is inside a call for the same client does nothing
  *            and returns WD_BUSY. The library has threads of its own, which never call the host.
+ * CALLBACKS  None, but for the step function of wd_predict, which runs inside wd_update and wd_set_input, on their thread.
  * BLOCKING   Only wd_shutdown blocks. Connecting, reconnecting and leaving proceed beside the calls.
  * MEMORY     Everything that is passed in is copied before a call returns. Everything that comes out is written to memory of
- *            the caller. The library keeps no pointer of the host and hands out none of its own, except for the constant
- *            texts of wd_result_name.
+ *            the caller. The library hands out no pointer of its own but the constant texts of wd_result_name, and keeps
+ *            none of the host but the step function and the `user` of wd_predict. Its own memory is that of a Go process:
+ *            a heap beside malloc's, bounded by wd_client_def.max_bytes and max_events and returned to the system in the
+ *            background. So there are no allocator hooks: no allocation is ever the host's to free.
  * STRUCTS    A struct that begins with `size` grows in later versions. The caller sets size to its sizeof; the library
  *            reads and writes no more than that. Zero is the default of every other member. No struct has hidden padding.
  * TEXTS      UTF-8, ended by a zero byte. A function with a buffer and its capacity writes at most capacity bytes, always with
@@ -29,7 +32,7 @@
 
 /* The version of this interface, by semver: a program runs with every library of the same major version that is not older. */
 #define WD_VERSION_MAJOR 0
-#define WD_VERSION_MINOR 1
+#define WD_VERSION_MINOR 2
 #define WD_VERSION_PATCH 0
 #define WD_VERSION (WD_VERSION_MAJOR * 1000000 + WD_VERSION_MINOR * 1000 + WD_VERSION_PATCH)
 
@@ -96,7 +99,7 @@ enum {
 enum {
     WD_INSECURE_DEV = 1 << 0,  /* accepts any certificate: for development on one machine */
     WD_WEBSOCKET = 1 << 1,     /* also tries TCP if UDP is blocked; the server must serve the web */
-    WD_SIMULATE = 1 << 2,      /* computes the motion of free bodies, exact at every tick, for a fifth of the bytes */
+    WD_SIMULATE = 1 << 2,      /* computes the motion of bodies of exact kinds: the server's bits at every tick, for a fifth of the bytes */
     WD_STRICT_SCHEMA = 1 << 3, /* ends if the server's schema differs from the program's */
     WD_UPDATES = 1 << 4        /* also makes WD_EVENT_UPDATE */
 };
@@ -155,7 +158,9 @@ enum {
     WD_EVENT_DESTROY = 5, /* handle, reason: the game's cause. It is stale, in view or not */
     WD_EVENT_MESSAGE = 6, /* number, body: an event of the game */
     WD_EVENT_RESULT = 7,  /* id, number, handle, verdict, code, body: the answer to a command */
-    WD_EVENT_LOST = 8     /* events were lost here: read wd_entities again */
+    WD_EVENT_LOST = 8,    /* events were lost here: read wd_entities again */
+    WD_EVENT_EFFECT = 9,  /* tick, number, handle: the step function asks for an effect of this key: start it */
+    WD_EVENT_UNDO = 10    /* tick, number, handle: such an effect will not happen: stop it */
 };
 
 /* Flags of WD_EVENT_STATE. A WD_JOINED with none of them begins a new session: all entities have left. */
@@ -171,7 +176,7 @@ typedef struct wd_event {
     uint32_t size;
     int32_t type;      /* WD_EVENT_STATE ... */
     uint32_t tick;     /* of the server; 0 if there is none */
-    uint32_t number;   /* of the event or command in the program's schema */
+    uint32_t number;   /* of the event or command in the program's schema, or an effect's key */
     wd_handle handle;  /* the entity, or the command's target */
     uint32_t id;       /* of the command: wd_do */
     int32_t code;      /* of the state or result: PROTOCOL.md, section 13; -1: the connection broke before the answer */
@@ -232,6 +237,53 @@ enum {
     WD_TEXT_SCHEMA = 4,  /* of the server */
     WD_TEXT_CHANGES = 5  /* lines that say where the server's schema differs from the program's */
 };
+
+/* The most effects of one tick. */
+#define WD_MAX_EFFECTS 8
+
+/* One call of a step function. */
+typedef struct wd_step {
+    uint32_t size;
+    uint32_t tick;
+    void *state;       /* in and out: state_size bytes, aligned to 8 */
+    const void *input; /* the record of the newest input that the server has at this tick; zero before the first */
+    void *user;
+    uint32_t effect_count;
+    uint32_t effects[WD_MAX_EFFECTS]; /* out: the keys of the tick's one-time effects, effect_count of them */
+    uint32_t reserved;
+} wd_step;
+
+/* A step function moves the controlled entity by one tick, as the server's game does once per tick. It sets step->state to the state
+ * after the tick, from the state before it and the input alone: a tick may be predicted many times, and outside order. It runs in
+ * the default floating-point environment, must return (no longjmp, no exception), and must keep none of step's pointers. Calls for
+ * its client return WD_BUSY. */
+typedef void (*wd_step_function)(wd_step *step);
+
+/* What to predict. Only snap may be 0. */
+typedef struct wd_prediction_def {
+    uint32_t size;             /* sizeof(wd_prediction_def) */
+    uint32_t component_count;
+    const uint32_t *components; /* the components that step reads or writes */
+    size_t state_size;         /* sizeof the state: the components' records in the order of components, then bytes of the game's
+                                * own, which are zero at first, predicted too, and not changed by the server's states */
+    wd_step_function step;
+    void *user;                /* for step */
+    double snap;               /* larger mispredictions of vectors and numbers jump instead of blending, in their units; 0: 2 */
+} wd_prediction_def;
+
+/* The prediction's counters. */
+typedef struct wd_prediction {
+    uint32_t size;
+    uint32_t active;    /* 1: the controlled entity is in view, and predicted */
+    uint32_t predicted; /* newest tick predicted */
+    uint32_t confirmed; /* newest tick whose state the server has sent */
+    uint64_t agreed;    /* states of the server that equalled the prediction, to within a step of quantisation */
+    uint64_t corrected; /* states of the server that differed */
+    uint64_t missed;    /* of corrected: due to inputs that the server missed or applied late */
+    uint64_t replayed;  /* ticks that were predicted again */
+    uint64_t stalled;   /* inputs not predicted because 3 s of ticks were unconfirmed */
+    uint64_t undone;    /* effects undone */
+} wd_prediction;
 
 /* wd_version returns the library's WD_VERSION. */
 WD_API uint32_t wd_version(void);
@@ -326,6 +378,21 @@ WD_API wd_result wd_do(wd_client c, uint32_t command, wd_handle target, const vo
 /* wd_set_input sets what the player holds down from now on: the record of the input. tick may be NULL; wd_status.applied_input
  * reaches it once the server has applied the input. Call it once per picture, before wd_update. */
 WD_API wd_result wd_set_input(wd_client c, const void *input, size_t size, uint32_t *tick);
+
+/* wd_predict predicts the controlled entity from the inputs of wd_set_input, without waiting for the server. A client has at most one
+ * prediction, for all entities that it comes to control, and for its life. Call it at any time: it begins when the entity is in view.
+ * WD_BAD_ARGUMENT, with WD_TEXT_ERROR, says what the schema or def lacks, WD_REFUSED that the client has a prediction. PREDICTION.md
+ * beside the Go client says what the server's game must do, and how corrections are made.
+ * Texts in a state are empty in the step function, and the newest in what wd_read_predicted returns. */
+WD_API wd_result wd_predict(wd_client c, const wd_prediction_def *def);
+
+/* wd_read_predicted writes the predicted state of the controlled entity, state_size bytes: with WD_NEWEST the newest, which has an
+ * input's effect as soon as wd_set_input has returned, and with WD_RENDERED the one to draw at the newest wd_render, in which
+ * mispredictions fade: half is gone after 80 ms. WD_NONE while nothing is predicted: draw the entity as all others. */
+WD_API wd_result wd_read_predicted(wd_client c, int32_t when, void *state, size_t state_size);
+
+/* wd_get_prediction fills prediction. WD_NONE without wd_predict. */
+WD_API wd_result wd_get_prediction(wd_client c, wd_prediction *prediction);
 
 /* wd_take_provisional sets out to a handle for an entity that the next command or input will ask for: the program can show the
  * entity at once. Its verdict is WD_PROVISIONAL before the answer; then it stands for the entity, or is stale. */

@@ -1,34 +1,13 @@
 /* A program that hosts libworldd, for library_test.go: it plays a session and prints what it sees, one line each. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #ifdef __SSE__
 #include <xmmintrin.h>
 #endif
 
+#include "hosted.h"
 #include "yard.h" /* generated */
-
-#define CHECK(x)                                                              \
-    do {                                                                      \
-        if (!(x)) {                                                           \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #x);   \
-            exit(1);                                                          \
-        }                                                                     \
-    } while (0)
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void pause_ms(long ms) {
-    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
-    nanosleep(&t, NULL);
-}
 
 static wd_client connect_to(const char *address, const char *fingerprint, uint32_t flags) {
     char error[256];

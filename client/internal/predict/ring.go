@@ -22,6 +22,21 @@ func RingIn[T any](list *[]T) Ring {
 	}
 }
 
+// RingOf returns a Ring of values of type t.
+func RingOf(t reflect.Type) Ring {
+	list := reflect.MakeSlice(reflect.SliceOf(t), 0, 0)
+	return Ring{
+		typ:       t,
+		resize:    func(slots int) { list = reflect.MakeSlice(reflect.SliceOf(t), slots, slots) },
+		copyValue: func(to, from int) { list.Index(to).Set(list.Index(from)) },
+		zero:      func(slot int) { list.Index(slot).SetZero() },
+		at:        func(slot int) any { return list.Index(slot).Addr().Interface() },
+	}
+}
+
+// PointerAt returns a pointer to the value in a slot.
+func (r Ring) PointerAt(slot int) any { return r.at(slot) }
+
 const (
 	// Slots of states in front of the ring.
 	scratch = 0
