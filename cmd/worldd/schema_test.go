@@ -70,7 +70,7 @@ func TestConnectFlags(t *testing.T) {
 		"watch 127.0.0.1:1 --token-file=missing": "cannot read the token",
 		"watch 127.0.0.1:1 --fingerprint=xyz":    "64 hex digits",
 		"schema 127.0.0.1:1 --tables=missing":    "cannot read the tables",
-		"schema storm --lang=latin":              `--lang must be one of "text","json","ts","c","cs" but got "latin"`,
+		"schema storm --lang=latin":              `--lang must be one of "text","json","ts","c","cs","gd" but got "latin"`,
 		"schema nowhere":                         "the embedded worlds are",
 	} {
 		status, out, errs := worldd(t, strings.Fields(args)...)

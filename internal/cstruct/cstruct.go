@@ -1,5 +1,5 @@
 // Package cstruct lays out the fields of a schema's items as C structs, for package client/c and the header that a game's
-// schema command writes, also as C#.
+// schema command writes, also as C# and GDScript.
 //
 // The members of a struct are ordered by their alignment, the largest first, and its size is a multiple of 8: on every
 // platform there is no padding but the reserved bytes at the end, also with packed structs and 32-bit pointers.

@@ -17,7 +17,7 @@ import (
 // schemaCommand prints the schema that clients of a world receive.
 type schemaCommand struct {
 	Of   string `arg:"" optional:"" default:"${world}" placeholder:"${schemaOf}" help:"${schemaHelp}"`
-	Lang string `enum:"text,json,ts,c,cs" default:"text" help:"text, as the protocol has it, json, ts: a module of types and accessors for @worldd/client, c: a header of structs for worldd.h, or cs: the same for Unity (${default})."`
+	Lang string `enum:"text,json,ts,c,cs,gd" default:"text" help:"text, as the protocol has it, json, ts: a module of types and accessors for @worldd/client, c: a header of structs for worldd.h, cs: the same for Unity, or gd: for Godot (${default})."`
 
 	connectFlags
 }
@@ -82,6 +82,8 @@ func writeSchema(s *schema.Schema, lang, program string) (string, error) {
 		return cstruct.Header(s, program, program+" schema --lang c")
 	case "cs":
 		return cstruct.CSharp(s, program, program+" schema --lang cs")
+	case "gd":
+		return cstruct.GDScript(s, program+" schema --lang gd")
 	case "ts":
 		return s.TypeScript(program + " schema --lang ts"), nil
 	}

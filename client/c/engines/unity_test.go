@@ -66,5 +66,5 @@ func checkSession(t *testing.T, out string, rows []string) {
 	require.Contains(t, out, "answer 0 verdict Live well done, Zoë!\n")
 	require.Regexp(t, `(?m)^victim [0-9a-f]{16} Live$`, out)
 	require.Regexp(t, `(?m)^stale [0-9a-f]{16} Stale controlled Live$`, out)
-	require.True(t, strings.HasSuffix(out, "\nend\n"), out)
+	require.Contains(t, out, "\nend\n")
 }
