@@ -67,7 +67,7 @@ func TestDemoForPeople(t *testing.T) {
 	require.Equal(t, exitOK, status, "%s%s", err, out)
 	require.Empty(t, err)
 	require.Contains(t, out, "tick p99", "the live table")
-	require.Regexp(t, `in a browser: http://127\.0\.0\.1:\d+/live\n`, out)
+	require.Regexp(t, `in a browser: http://127\.0\.0\.1:\d+/live\?demo\n`, out)
 	require.NotContains(t, out, "interrupted")
 	require.Contains(t, out, "✓ every bot connected")
 	require.NotContains(t, out, "\x1b", "no colors in a pipe")

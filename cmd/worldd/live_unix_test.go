@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/browsertest"
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 )
@@ -127,20 +128,26 @@ func serveLive(t *testing.T, flags ...string) string {
 
 // servePage runs a command that serves a page until the end of t, and returns the page's origin.
 func servePage(t *testing.T, path string, args ...string) string {
+	origin, stop := startPage(t, path, args...)
+	t.Cleanup(stop)
+	return origin
+}
+
+// startPage runs a command that serves a page until stop, and returns the page's origin.
+func startPage(t *testing.T, path string, args ...string) (origin string, stop func()) {
 	admin := regexp.MustCompile(`in a browser: (http://\S+)` + path)
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	up := make(chan struct{})
 	out := &programtest.Screen{Words: path, Seen: func() { close(up) }}
 	ended := make(chan int, 1)
 	go func() { ended <- run(ctx, args, streams{strings.NewReader(""), out, io.Discard}) }()
-	t.Cleanup(func() {
-		stop()
-		require.Equal(t, exitOK, <-ended)
-	})
 	<-up
 	m := admin.FindStringSubmatch(out.String())
 	require.NotNil(t, m, out.String())
-	return m[1]
+	return m[1], func() {
+		cancel()
+		require.Equal(t, exitOK, <-ended)
+	}
 }
 
 // TestLivePage opens the page that serve prints. The page draws the bodies that it computes, no
@@ -231,5 +238,36 @@ func TestLivePageOrigin(t *testing.T) {
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		text := string(b.Open(t, liveSite(t, admin, readMessage), "/live").Next())
 		require.Contains(t, text, "serve with --web-origin http://127.0.0.1:")
+	})
+}
+
+// liveOutage watches the live page while its server ends and another one begins.
+//
+//go:embed testdata/live_outage.js
+var liveOutage string
+
+// TestLivePageOutage: the page says that its server has gone, and joins by itself once it is back.
+func TestLivePageOutage(t *testing.T) {
+	t.Parallel()
+	addresses := loopback.Reserve(t, 2)
+	start := func() (origin string, stop func()) {
+		return startPage(t, "/live", "serve", "--listen="+addresses[0], "--admin="+addresses[1], "--web")
+	}
+	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
+		origin, stop := start()
+		page := b.Open(t, liveSite(t, origin, liveOutage), "/live?demo")
+		require.JSONEq(t, `"joined"`, string(page.Next()))
+		stop()
+		var gone struct {
+			Text, More string
+			Axe        []string
+		}
+		require.NoError(t, json.Unmarshal(page.Next(), &gone))
+		require.Contains(t, gone.Text, "The demo has ended: nothing answers at ")
+		require.Contains(t, gone.More, "joins by itself")
+		requireAccessible(t, gone.Axe)
+		_, stop = start()
+		t.Cleanup(stop)
+		require.JSONEq(t, `{"joined": true, "gone": false}`, string(page.Next()))
 	})
 }

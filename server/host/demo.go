@@ -95,7 +95,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	}
 	began := time.Now()
 	fmt.Fprintf(talk, "%s demo: %s, %s %s over QUIC on %v\n", p.Name, hosted.title, countOf(c.Bots, "bot", "bots"), c.setDuration(talk), s.Addr())
-	fmt.Fprintf(talk, "watch and play it in a browser: http://%v/live\n\n", s.AdminAddr())
+	fmt.Fprintf(talk, "watch and play it in a browser: http://%v/live?demo\n\n", s.AdminAddr())
 	report, err := c.playBots(ctx, p, s, hosted, botrun.NewLive(talk, true))
 	if err != nil {
 		return err

@@ -1,5 +1,10 @@
 // Requests to the admin port, which serves this page.
 
+/** The server does not answer. */
+export class ServerGone extends Error {
+  override readonly name = 'ServerGone'
+}
+
 /** Sends requests with the operator's token, which it keeps in memory only. */
 export class Admin {
   #token = ''
@@ -13,7 +18,7 @@ export class Admin {
     return this.#token !== ''
   }
 
-  /** Sends a request. It rejects if there is no answer. */
+  /** Sends a request. It rejects with ServerGone if there is no answer. */
   async ask(path: string, method: 'GET' | 'POST' = 'GET'): Promise<Response> {
     try {
       return await fetch(path, {
@@ -22,7 +27,7 @@ export class Admin {
         headers: this.hasToken ? { Authorization: `Bearer ${this.#token}` } : {},
       })
     } catch (cause) {
-      throw new Error(`The server at ${location.host} does not answer. Is it running?`, { cause })
+      throw new ServerGone(`The server at ${location.host} does not answer. Is it running?`, { cause })
     }
   }
 

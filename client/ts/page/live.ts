@@ -9,7 +9,7 @@ import {
   simulation,
   supported,
 } from '../src/index.ts'
-import { Admin, textOf } from './admin.ts'
+import { Admin, ServerGone, textOf } from './admin.ts'
 import { OwnAvatar } from './avatar.ts'
 import { BadLink, goodLink, type Link, random } from './badlink.ts'
 import { ClientScene, nameOf } from './client_scene.ts'
@@ -18,6 +18,7 @@ import { element, setText } from './dom.ts'
 import { Held } from './held.ts'
 import { Legend } from './legend.ts'
 import { Operator } from './operator.ts'
+import { Outage } from './outage.ts'
 import { Message, Panel } from './panel.ts'
 import { Rooms } from './rooms.ts'
 import { Stick } from './stick.ts'
@@ -49,6 +50,9 @@ const operator = new Operator(admin)
 const linkSwitch = element<HTMLInputElement>('bad')
 const dice = random(1)
 const rooms = new Rooms(admin)
+/** Whether the page was opened by the link that the demo prints. */
+const isDemo = new URLSearchParams(location.search).has('demo')
+const outage = new Outage(admin, message, isDemo ? 'The demo' : 'The server')
 let token = tokenOfLink()
 let game = 'worldd' // the program's name
 
@@ -70,6 +74,8 @@ async function web(): Promise<Web> {
       setText('game', game)
       return info
     }
+    if (answer.status >= 500)
+      throw new ServerGone(`The server at ${location.host} does not answer: ${await textOf(answer)}`)
     if (answer.status !== 401) throw new Error(`${await textOf(answer)}: serve with --web to let browsers connect`)
     admin.accept(
       await message.ask(
@@ -166,8 +172,9 @@ class Session {
   }
 
   changed(s: StateChange): void {
-    if (s.state === 'reconnecting') message.show(`The connection is lost: ${said(s.error)} Trying again …`)
+    if (s.state === 'reconnecting') outage.begin(s.error)
     else if (s.state === 'joined') {
+      outage.end()
       message.hide()
       if (s.newWorld) this.#held.clear()
       if (s.moved) this.#moved()
@@ -244,8 +251,9 @@ function frame(): Promise<void> {
   })
 }
 
-/** Shows why the session ended, and waits until the player wants another. */
+/** Shows why the session ended, and waits until the player wants another, or until a server that has gone is back. */
 async function again(e: unknown): Promise<void> {
+  if (await outage.isGone()) return outage.untilBack()
   if (lacksRoom(e) && rooms.wanted !== '') {
     await message.confirm(said(e), 'Join another room')
     rooms.want('')
@@ -272,6 +280,7 @@ async function main(): Promise<void> {
       console.error('worldd:', e)
       document.body.classList.remove('joined')
       operator.look()
+      outage.end()
       if (!rooms.take()) await again(e)
     }
   }

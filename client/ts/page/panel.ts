@@ -134,12 +134,15 @@ export class Panel {
 export class Message {
   readonly #box = element('message')
   readonly #text = element('text')
+  readonly #more = element('more')
   readonly #form = element<HTMLFormElement>('answer')
   readonly #field = element<HTMLInputElement>('token')
   readonly #button = element<HTMLButtonElement>('go')
 
-  show(text: string): void {
+  /** Shows text, and what follows from it in smaller letters. */
+  show(text: string, more = ''): void {
     this.#text.textContent = text
+    this.#more.textContent = more
     this.#form.hidden = true
     this.#box.hidden = false
   }

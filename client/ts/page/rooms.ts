@@ -39,7 +39,10 @@ export class Rooms {
   /** Sets wanted. */
   want(room: string): void {
     this.wanted = room
-    history.replaceState(null, '', room === '' ? location.pathname : `?room=${encodeURIComponent(room)}`)
+    const query = new URLSearchParams(location.search)
+    if (room === '') query.delete('room')
+    else query.set('room', room)
+    history.replaceState(null, '', query.size === 0 ? location.pathname : `?${query}`)
   }
 
   /** Shows the session's room. */

@@ -5,13 +5,14 @@ import { generationOf, indexOf, printable, WireError } from '../src/index.ts'
 /** The code for a missing or refused token. */
 const unauthorized = 8
 
+const shuttingDown = 7
 const noRoom = 24
 const roomClosed = 25
 
 const words: Record<number, string> = {
   0: 'You have left the world.',
   6: 'The world is full. Try again when somebody has left.',
-  7: 'The server is shutting down.',
+  [shuttingDown]: 'The server is shutting down.',
   [unauthorized]: 'The server does not accept this token: it is expired, used up, or for another server.',
   11: 'The server has stopped answering.',
   13: 'The operator has ended your session.',
@@ -36,6 +37,11 @@ export function said(e: unknown): string {
 /** Reports whether a server refused because the token is missing or wrong. */
 export function wantsToken(e: unknown): boolean {
   return e instanceof WireError && e.code === unauthorized
+}
+
+/** Reports whether a server ended a session since it shuts down. */
+export function isShutDown(e: unknown): boolean {
+  return e instanceof WireError && e.code === shuttingDown
 }
 
 /** Reports whether a server refused because it has no room with the name, or has closed it. */
