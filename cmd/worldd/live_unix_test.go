@@ -61,7 +61,8 @@ type probed struct {
 	Held                                         []string
 	Before, After                                string
 	Requests                                     []string
-	Pasted, Misspelled                           string
+	Pasted, Misspelled, History                  string
+	Inspected                                    []string
 	Bad                                          struct {
 		RTT                     float64
 		Frames, Ahead           int
@@ -176,6 +177,9 @@ func TestLivePage(t *testing.T) {
 		require.Contains(t, strings.Join(p.Held, "\n"), "avatar, yours")
 		require.Contains(t, p.Pasted, "pending")
 		require.Contains(t, p.Misspelled, "17v3")
+		require.Len(t, p.Inspected, 1, "open details")
+		require.Regexp(t, `^live at tick [\d,]+ [\d.]+ k?B of rows since it came into view.* body Position`, p.Inspected[0])
+		require.Regexp(t, `live at tick [\d,]+ → stale at tick [\d,]+`, p.History)
 		for _, r := range p.Requests {
 			require.Regexp(t, `^http://127\.0\.0\.1:`, r)
 		}

@@ -25,7 +25,7 @@ type replayProbed struct {
 	Verdict, Difference              string
 	Crates, Colours                  int
 	Player, Death, NoDeath, Followed string
-	Born, Before, After              string
+	Born, Before, After, Inspected   string
 	Second, Played, Paused           int
 	Trouble                          string
 	Requests, Axe                    []string
@@ -55,9 +55,10 @@ func TestReplayPage(t *testing.T) {
 		require.Equal(t, "none before this tick", p.NoDeath)
 		require.Regexp(t, `^Following \d+v\d+\. $`, p.Followed)
 		require.Contains(t, p.Born, "live")
-		require.Contains(t, p.Born, "at ")
+		require.Contains(t, p.Born, "position: ")
 		require.Contains(t, p.Before, "pending")
 		require.Contains(t, p.After, "live")
+		require.Regexp(t, `^live at tick 31 position -?\d`, p.Inspected)
 		require.Equal(t, 60, p.Second)
 		require.Greater(t, p.Played, p.Second)
 		require.Greater(t, p.Paused, p.Second)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strings"
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/printable"
@@ -60,7 +59,14 @@ type heldHandle struct {
 	Handle  string `json:"handle"`
 	Verdict string `json:"verdict"` // live, stale or pending
 	Tenant  string `json:"tenant,omitempty"`
-	Text    string `json:"text,omitempty"` // of its components
+	// Components are those of a live entity.
+	Components []componentText `json:"components,omitempty"`
+}
+
+// componentText is a component with its values, printable.
+type componentText struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
 }
 
 // write returns the frame of the present state. It is valid until the next call.
@@ -162,7 +168,7 @@ func judgeHandle(w *world.World, e world.Entity) heldHandle {
 	h := heldHandle{Handle: e.String(), Verdict: "pending"}
 	switch w.Status(e).String() {
 	case "live":
-		h.Verdict, h.Text = "live", describeEntity(w, e)
+		h.Verdict, h.Components = "live", describeEntity(w, e)
 	case "stale":
 		h.Verdict = "stale"
 		if tenant := w.Slots().Handle(e.Index()); tenant != 0 {
@@ -172,21 +178,21 @@ func judgeHandle(w *world.World, e world.Entity) heldHandle {
 	return h
 }
 
-// describeEntity returns the components of an entity as text.
-func describeEntity(w *world.World, e world.Entity) string {
-	var parts []string
+// describeEntity returns the position and the components of an entity.
+func describeEntity(w *world.World, e world.Entity) []componentText {
+	var parts []componentText
 	if at, ok := w.Position(e); ok {
-		parts = append(parts, fmt.Sprintf("at %.2f, %.2f, %.2f m", at.X, at.Y, at.Z))
+		parts = append(parts, componentText{"position", fmt.Sprintf("%.2f, %.2f, %.2f m", at.X, at.Y, at.Z)})
 	}
 	for _, c := range w.Components() {
 		v := w.Slots().ComponentValue(c.ID, e.Index())
 		if v == nil || c.Local {
 			continue
 		}
-		text := []rune(fmt.Sprintf("%s: %+v", c.Name, reflect.ValueOf(v).Elem()))
-		parts = append(parts, string(text[:min(len(text), maxValueText)]))
+		text := []rune(fmt.Sprintf("%+v", reflect.ValueOf(v).Elem()))
+		parts = append(parts, componentText{c.Name, printable.Text(string(text[:min(len(text), maxValueText)]))})
 	}
-	return printable.Text(strings.Join(parts, " · "))
+	return parts
 }
 
 // nameIn returns the name of the entity in a slot: a text field Name of a component.

@@ -5,19 +5,19 @@ import {
   type Client,
   type Entity,
   type Field,
-  formatHandle,
   generationOf,
   type Handle,
   indexOf,
   isProvisional,
   type Moment,
   none,
-  printable,
   type Schema,
   type Verdict,
 } from '../src/index.ts'
 import { Columns, State } from '../src/motion/columns.ts'
+import { type ComponentText, componentsOf, nameOf, summaryOf } from './describe.ts'
 import { type Look, Looks } from './looks.ts'
+import { bytes } from './panel.ts'
 import type { DrawForces, Grid, Knowledge, Scene } from './scene.ts'
 import { whyStale } from './words.ts'
 
@@ -25,9 +25,6 @@ import { whyStale } from './words.ts'
 const arrowHeight = 0.5
 /** A kind of body that feels every effect. */
 const probe = { inverseMass: 1, coupling: 0, radius: 0, friction: 0, restitution: 0, layers: -1 }
-/** Bounds the characters of an entity's components. */
-const maxState = 200
-
 /** Tells the holder of a handle the meaning of each verdict. */
 const meanings: Record<Exclude<Verdict, 'stale'>, string> = {
   live: 'in view',
@@ -133,45 +130,22 @@ export class ClientScene implements Scene, Knowledge {
 
   describe(h: Handle): string {
     const e = this.#client.entity(h)
-    return e ? describe(this.#client, e) : ''
+    return e ? summaryOf(this.#client, e, this.#moment) : ''
   }
-}
 
-/** Returns the name of an entity: a text whose path or component is name. */
-export function nameOf(c: Client, e: Entity): string {
-  const { texts, components } = c.schema
-  for (let i = 0; i < texts.length; i++) {
-    const text = e.texts[i]
-    if (
-      typeof text === 'string' &&
-      text !== '' &&
-      (/(^|\.)name$/i.test(texts[i]!.path) || components[texts[i]!.component]!.name === 'name')
-    )
-      return printable(text)
+  get tick(): number {
+    return this.#client.replica.tick
   }
-  return ''
-}
 
-/** Returns an entity's components as text, without its motion, and without 64-bit integers, which are identifiers. */
-function describe(c: Client, e: Entity): string {
-  const { components, texts } = c.schema
-  const parts = components
-    .filter((x) => x.name !== 'body' && e.has(x.name))
-    .map((x) => {
-      const fields = x.fields
-        .filter((f) => f.n < 64 || f.kind === 'float')
-        .map((f) => `${f.path} ${f.kind === 'ref' ? formatHandle(e.reference(f)) : rounded(e.number(f))}`)
-      const words = texts.flatMap((t, i) =>
-        t.component === x.index && typeof e.texts[i] === 'string' && e.texts[i] !== ''
-          ? [`${t.path} ${printable(e.texts[i] as string)}`]
-          : [],
-      )
-      return [x.name, [...fields, ...words].join(', ')].filter(Boolean).join(': ')
-    })
-  const text = parts.join(' · ')
-  return text.length > maxState ? `${text.slice(0, maxState)} …` : text
-}
+  components(h: Handle): readonly ComponentText[] {
+    const e = this.#client.entity(h)
+    return e ? componentsOf(this.#client, e, this.#moment) : []
+  }
 
-function rounded(n: number): string {
-  return String(Math.round(n * 100) / 100)
+  costOf(h: Handle): string {
+    const e = this.#client.entity(h)
+    if (!e) return ''
+    const cost = `${bytes(e.bits / 8)} of rows since it came into view`
+    return e.isComputed ? `${cost}; its motion is computed here, without any` : cost
+  }
 }

@@ -1,6 +1,7 @@
 // A tick of a recording, as the server of its page sends it: server/host/replay_frame.go.
 
 import { formatHandle, type Handle, newHandle, none, parseHandle, type Schema, type Verdict } from '../src/index.ts'
+import { type ComponentText, joined } from './describe.ts'
 import type { Look } from './looks.ts'
 import type { DrawForces, Drawn, Grid, Knowledge, Scene } from './scene.ts'
 
@@ -19,7 +20,7 @@ interface Head {
     readonly handle: string
     readonly verdict: 'live' | 'stale' | 'pending'
     readonly tenant?: string
-    readonly text?: string
+    readonly components?: readonly ComponentText[]
   }[]
 }
 
@@ -112,7 +113,15 @@ export class Frame implements Scene, Knowledge {
   }
 
   describe(h: Handle): string {
-    return this.#held.get(h)?.text ?? ''
+    return this.components(h).map(joined).join(' · ')
+  }
+
+  components(h: Handle): readonly ComponentText[] {
+    return this.#held.get(h)?.components ?? []
+  }
+
+  costOf(): string {
+    return '' // a recording has no clients
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { formatHandle, type Handle, none, parseHandle, type Verdict } from '../src/index.ts'
 import { element } from './dom.ts'
+import { Details } from './inspect.ts'
 import type { Knowledge } from './scene.ts'
 
 const maxHeld = 12
@@ -11,7 +12,9 @@ interface Row {
   readonly item: HTMLLIElement
   readonly verdict: HTMLElement
   readonly note: HTMLElement
-  readonly state: HTMLElement // values of the entity's components
+  readonly state: HTMLElement // values of the entity's components, while details are closed
+  readonly details: Details
+  readonly button: HTMLButtonElement // opens the details
   what: string
   last: Verdict | undefined
   tenant: Handle // entity that now has the slot, if it is another
@@ -45,13 +48,22 @@ export class Held {
     return this.#rows
   }
 
-  /** Adds a handle to the list. A full list drops its oldest handle. */
-  hold(h: Handle): void {
-    this.#drop(h)
+  /** Adds a handle to the list, and shows its details alone if inspects. A full list drops its oldest handle. */
+  hold(h: Handle, inspects = false): void {
+    if (inspects) for (const row of this.#rows.values()) this.#open(row, false)
+    const known = this.#rows.get(h)
+    if (known) {
+      this.#list.prepend(known.item)
+      if (inspects) this.#open(known, true)
+      return
+    }
     for (const old of this.#rows.keys()) if (this.#rows.size >= maxHeld) this.#drop(old)
     const item = document.createElement('li')
-    const name = document.createElement('code')
+    const name = document.createElement('button')
+    name.className = 'name'
     name.textContent = formatHandle(h)
+    name.ariaLabel = `inspect ${formatHandle(h)}`
+    name.onclick = () => this.#open(row, !row.details.open)
     const verdict = document.createElement('b')
     const note = document.createElement('span')
     const state = document.createElement('small')
@@ -59,10 +71,22 @@ export class Held {
     button.textContent = '×'
     button.ariaLabel = `let go of ${formatHandle(h)}`
     button.onclick = () => this.#drop(h)
-    item.append(name, verdict, note, button, state)
+    const details = new Details()
+    item.append(name, verdict, note, button, state, details.box)
     if (this.#follow) button.before(this.#followButton(h))
     this.#list.prepend(item)
-    this.#rows.set(h, { item, verdict, note, state, what: '', last: undefined, tenant: none, left: false })
+    const row: Row = {
+      ...{ item, verdict, note, state, details, button: name },
+      ...{ what: '', last: undefined, tenant: none, left: false },
+    }
+    this.#rows.set(h, row)
+    this.#open(row, inspects)
+  }
+
+  #open(row: Row, open: boolean): void {
+    row.details.open = open
+    row.state.hidden = open
+    row.button.ariaExpanded = String(open)
   }
 
   #followButton(h: Handle): HTMLElement {
@@ -94,6 +118,7 @@ export class Held {
     for (const [h, row] of this.#rows) {
       const text = c.describe(h)
       if (row.state.textContent !== text) row.state.textContent = text
+      row.details.sample(c, h)
     }
   }
 
@@ -101,6 +126,7 @@ export class Held {
   update(c: Knowledge): void {
     for (const [h, row] of this.#rows) {
       const verdict = c.resolve(h)
+      if (!row.left) row.details.note(verdict, c.tick)
       const kind = c.kindName(h)
       if (kind !== undefined) row.what = this.#follow || h !== c.controlled ? kind : `${kind}, yours`
       const tenant = verdict === 'stale' && !row.left ? c.tenantOf(h) : none

@@ -12,8 +12,9 @@ import {
 import { Admin, ServerGone, textOf } from './admin.ts'
 import { OwnAvatar } from './avatar.ts'
 import { BadLink, goodLink, type Link, random } from './badlink.ts'
-import { ClientScene, nameOf } from './client_scene.ts'
+import { ClientScene } from './client_scene.ts'
 import { Commands } from './commands.ts'
+import { nameOf } from './describe.ts'
 import { element, setText } from './dom.ts'
 import { Held } from './held.ts'
 import { Legend } from './legend.ts'
@@ -117,7 +118,11 @@ class Session {
     this.#view = new View(canvas)
     this.#stick = new Stick(
       canvas,
-      { pick: (x, y) => this.#hold(this.#view.pick(this.#scene, x, y)), pan: (x, y) => this.#view.pan(x, y) },
+      {
+        pick: (x, y) => this.#hold(this.#view.pick(this.#scene, x, y), true),
+        pickNearest: () => this.#hold(this.#view.nearest(this.#scene, undefined, this.#held.handles), true),
+        pan: (x, y) => this.#view.pan(x, y),
+      },
       this.ended.signal,
     )
     this.#legend = new Legend((kind) => this.#hold(this.#view.nearest(this.#scene, kind, this.#held.handles)))
@@ -167,8 +172,8 @@ class Session {
     }
   }
 
-  #hold(h: Handle | undefined): void {
-    if (h !== undefined) this.#held.hold(h)
+  #hold(h: Handle | undefined, inspects = false): void {
+    if (h !== undefined) this.#held.hold(h, inspects)
   }
 
   changed(s: StateChange): void {

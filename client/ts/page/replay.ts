@@ -42,7 +42,10 @@ class Player {
     new Stick(
       canvas,
       {
-        pick: (x, y) => this.#hold(this.#frame && this.#view.pick(this.#frame, x, y)),
+        pick: (x, y) => this.#hold(this.#frame && this.#view.pick(this.#frame, x, y), true),
+        pickNearest: () =>
+          this.#hold(this.#frame && this.#view.nearest(this.#frame, undefined, this.#held.handles), true),
+
         pan: (x, y) => {
           this.#follow(none)
           this.#view.pan(x, y)
@@ -82,8 +85,8 @@ class Player {
     element('full').hidden = !r.full
   }
 
-  #hold(h: Handle | undefined): void {
-    if (h !== undefined) this.#held.hold(h)
+  #hold(h: Handle | undefined, inspects = false): void {
+    if (h !== undefined) this.#held.hold(h, inspects)
   }
 
   #follow(h: Handle): void {

@@ -1,6 +1,7 @@
 // A picture's contents: a client's world, or a tick of a recording.
 
 import type { Handle, Schema, Verdict } from '../src/index.ts'
+import type { ComponentText } from './describe.ts'
 import type { Look } from './looks.ts'
 
 /** An entity in a scene. */
@@ -48,6 +49,12 @@ export interface Knowledge {
   tenantOf(h: Handle): Handle
   /** Returns the meaning of a verdict. seen: the entity was seen. */
   meaningOf(h: Handle, verdict: Verdict, seen: boolean): string
-  /** Returns the components of a handle's entity as text. */
+  /** The tick whose verdicts resolve returns. */
+  readonly tick: number
+  /** Returns the components of a handle's entity as a short text. */
   describe(h: Handle): string
+  /** Returns the components of a handle's entity with their values. */
+  components(h: Handle): readonly ComponentText[]
+  /** Returns a sentence about the bytes that a handle's entity has cost, or ''. */
+  costOf(h: Handle): string
 }

@@ -21,12 +21,15 @@ const click = 8
 /** The target of drags and clicks. */
 interface Picture {
   pick(x: number, y: number): void
+  /** Picks what is nearest to the middle, and was not picked before. */
+  pickNearest(): void
   pan(x: number, y: number): void
 }
 
 /** Reports whether a key belongs to the focused element: text to a field, Space to a button. */
 function isForFocus(e: KeyboardEvent): boolean {
   const { target } = e
+  if (target instanceof HTMLCanvasElement) return false
   if (target instanceof HTMLInputElement && target.type !== 'checkbox') return true
   return e.code === 'Space' && target instanceof HTMLElement && target !== document.body
 }
@@ -72,6 +75,9 @@ export class Stick {
       this.#drag = [0, 0]
     }
     canvas.onpointercancel = () => this.#release()
+    canvas.onkeydown = (e) => {
+      if (e.code === 'Enter') picture.pickNearest()
+    }
   }
 
   #release(): void {

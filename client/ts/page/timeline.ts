@@ -99,7 +99,13 @@ export class Timeline {
   }
 
   #press(e: KeyboardEvent): void {
-    if (e.target !== document.body || e.ctrlKey || e.metaKey || e.altKey) return
+    if (
+      (e.target !== document.body && e.target instanceof HTMLElement && e.target.id !== 'world') ||
+      e.ctrlKey ||
+      e.metaKey ||
+      e.altKey
+    )
+      return
     const step = e.shiftKey ? this.#recording.tick_hz : 1
     if (e.code === 'Space') this.#setPlaying(!this.#playing)
     else if (e.code === 'ArrowLeft') this.seek(Math.floor(this.#tick) - step)

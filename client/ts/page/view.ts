@@ -327,12 +327,12 @@ export class View {
     paper.fillText(text, x, y)
   }
 
-  /** Returns the handle of the unheld entity of a kind that is nearest to the middle, or undefined. */
-  nearest(c: Scene, kind: number, held: ReadonlyMap<Handle, unknown>): Handle | undefined {
+  /** Returns the handle of the unheld entity of a kind, or of any, that is nearest to the middle, or undefined. */
+  nearest(c: Scene, kind: number | undefined, held: ReadonlyMap<Handle, unknown>): Handle | undefined {
     let nearest = Infinity
     let found: Handle | undefined
     for (const e of c.all) {
-      if (e.kind !== kind || held.has(e.handle)) continue
+      if ((kind !== undefined && e.kind !== kind) || held.has(e.handle)) continue
       let d = Number.MAX_VALUE // for an entity without a body
       if (c.locate(e, this.#place)) d = Math.hypot(this.#place[0]! - this.#x, this.#place[2]! - this.#z)
       if (d < nearest) {

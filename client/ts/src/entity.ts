@@ -78,6 +78,8 @@ export class Entity {
   readonly index: number
   readonly generation: number
   readonly layout: Layout
+  /** The bits of the rows that have arrived for it since it came into view. */
+  bits = 0
   /** @internal */ place = 0 // in Replica.entities
   #entered: Entered = nothing
   #tick = 0

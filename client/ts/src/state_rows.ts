@@ -223,9 +223,11 @@ export class StateRows {
   #decodeRow(i: number): void {
     const n = this.#values
     const e = this.#rows[i]!
+    const from = this.#reader.taken
     if (this.#ages[i] === 0) this.#codec.readFull(this.#reader, e.mask, e.owned, this.#arena, i * n)
     else this.#codec.read(this.#reader, e.mask, e.owned, this.#pastOf(i, e), this.#arena, i * n)
     if (this.#forms[i] !== 0) this.#readExact(i)
+    e.bits += this.#reader.taken - from
   }
 
   #pastOf(i: number, e: Entity): Past {

@@ -57,9 +57,18 @@ document.querySelector('#kinds button[aria-label="Hold nearest crate"]').click()
 await until("nearest crate", () => line("crate · in view × identity: Mark"))
 const crate = line("crate · in view × identity: Mark")
 
+// Enter on the picture inspects what is nearest to the middle.
+const details = () => [...document.querySelectorAll("#held .details")].filter(d => !d.hidden).map(d => d.innerText.replaceAll(/\s+/g, " "))
+world.dispatchEvent(new KeyboardEvent("keydown", { code: "Enter", bubbles: true }))
+await until("details", () => details().some(d => d.includes("body")))
+const inspected = details()
+
 dispatchEvent(new KeyboardEvent("keydown", { code: "KeyD" }))
 await until("audits", () => number("audited") > 20)
 await until("stale handle", () => held().some(line => line.includes("stale")))
+document.querySelector("#held li:has(b.stale) .name").click()
+await until("history", () => details().some(d => d.includes("stale at tick")))
+const history = details().find(d => d.includes("stale at tick"))
 dispatchEvent(new KeyboardEvent("keyup", { code: "KeyD" }))
 
 const pixels = picture()
@@ -100,7 +109,7 @@ for (const button of document.querySelectorAll("#visitors button")) button.click
 await until("end", () => !document.getElementById("message").hidden && text("text") !== "Joining …")
 
 browsertest.report({
-  ...shown, colours: new Set(pixels).size, before, after, pasted, misspelled,
+  ...shown, colours: new Set(pixels).size, before, after, pasted, misspelled, inspected, history,
   requests: performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:") && !n.startsWith("blob:")),
   bad: { rtt, frames: moved, ahead, agreed, corrected, late }, components, coded, tick99, profile, trouble, axe, ended: text("text"),
 })

@@ -42,7 +42,7 @@ const player = await jump("players", "next")
 await until("player", () => tick() === 31)
 byId("handle").value = /\d+v\d+/.exec(player)[0]
 document.querySelector("#paste button").click()
-await until("verdict", () => line().includes("live") && line().includes("at "))
+await until("verdict", () => line().includes("live") && line().includes("position: "))
 const born = line()
 document.querySelector('#held button[aria-label^="follow"]').click()
 const followed = text("followed")
@@ -52,6 +52,11 @@ const before = line()
 await jump("followed", "next")
 await until("birth", () => tick() === 31 && line().includes("live"))
 const after = line()
+
+document.getElementById("world").dispatchEvent(new KeyboardEvent("keydown", { code: "Enter", bubbles: true }))
+const details = () => [...document.querySelectorAll("#held .details")].find(d => !d.hidden)?.innerText.replaceAll(/\s+/g, " ") ?? ""
+await until("details", () => details().includes("position"))
+const inspected = details()
 
 await seek(0)
 dispatchKey("ArrowRight", true)
@@ -71,6 +76,6 @@ function dispatchKey(code, shiftKey) {
 const requests = performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:") && !n.startsWith("blob:"))
 browsertest.report({
   verdict, difference, crates: crates(), colours: new Set(pixels).size, player, death: noDeath.found, noDeath: noDeath.none, followed,
-  born, before, after, second, played, paused: tick(), trouble: text("trouble"),
+  born, before, after, inspected, second, played, paused: tick(), trouble: text("trouble"),
   requests, axe: await axeFindings(),
 })
