@@ -63,7 +63,11 @@ type probed struct {
 	Requests                                     []string
 	Pasted, Misspelled, History                  string
 	Inspected                                    []string
-	Bad                                          struct {
+	Away                                         struct {
+		Before, After string
+		Bodies        int
+	}
+	Bad struct {
 		RTT                     float64
 		Frames, Ahead           int
 		Agreed, Corrected, Late int
@@ -177,6 +181,8 @@ func TestLivePage(t *testing.T) {
 		require.Contains(t, strings.Join(p.Held, "\n"), "avatar, yours")
 		require.Contains(t, p.Pasted, "pending")
 		require.Contains(t, p.Misspelled, "17v3")
+		require.Equal(t, p.Away.Before, p.Away.After, "where the avatar is drawn, whatever the picture shows")
+		require.Greater(t, p.Away.Bodies, 100)
 		require.Len(t, p.Inspected, 1, "open details")
 		require.Regexp(t, `^live at tick [\d,]+ [\d.]+ k?B of rows since it came into view.* body Position`, p.Inspected[0])
 		require.Regexp(t, `live at tick [\d,]+ → stale at tick [\d,]+`, p.History)

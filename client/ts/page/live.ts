@@ -12,12 +12,14 @@ import {
 import { Admin, ServerGone, textOf } from './admin.ts'
 import { OwnAvatar } from './avatar.ts'
 import { BadLink, goodLink, type Link, random } from './badlink.ts'
+import { Camera } from './camera.ts'
 import { ClientScene } from './client_scene.ts'
 import { Commands } from './commands.ts'
 import { nameOf } from './describe.ts'
 import { element, setText } from './dom.ts'
 import { Held } from './held.ts'
 import { Legend } from './legend.ts'
+import { Minimap } from './minimap.ts'
 import { Operator } from './operator.ts'
 import { Outage } from './outage.ts'
 import { Message, Panel } from './panel.ts'
@@ -101,6 +103,8 @@ class Session {
   readonly #commands = new Commands()
   readonly #stick: Stick
   readonly #view: View
+  readonly #camera = new Camera()
+  readonly #map = new Minimap(this.#camera)
   readonly #client: Client
   readonly #scene: ClientScene
   readonly #avatar: OwnAvatar
@@ -115,13 +119,13 @@ class Session {
     this.#scene = new ClientScene(client)
     this.#avatar = new OwnAvatar(client)
     const canvas = element<HTMLCanvasElement>('world')
-    this.#view = new View(canvas)
+    this.#view = new View(canvas, this.#camera)
     this.#stick = new Stick(
       canvas,
+      this.#camera,
       {
         pick: (x, y) => this.#hold(this.#view.pick(this.#scene, x, y), true),
         pickNearest: () => this.#hold(this.#view.nearest(this.#scene, undefined, this.#held.handles), true),
-        pan: (x, y) => this.#view.pan(x, y),
       },
       this.ended.signal,
     )
@@ -192,6 +196,7 @@ class Session {
   #moved(): void {
     this.#held.leaveRoom()
     this.#view.leaveRoom()
+    this.#camera.goBack()
     this.#introduced = this.#holdsOwn = false
     this.#waitsUntil = 0
   }
@@ -210,8 +215,9 @@ class Session {
     const scene = this.#scene
     scene.show(m, avatar.draw())
     const seen = view.draw(scene, held.handles)
+    this.#map.draw(scene, began)
     const took = performance.now() - began
-    panel.frame(took, view.centre)
+    panel.frame(took, this.#camera.subject)
     held.update(scene)
     if (began - this.#sampled < samplePeriod) return
     this.#sampled = began

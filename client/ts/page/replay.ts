@@ -1,10 +1,12 @@
 // The page of a recording: shows each of its ticks from above.
 
 import { formatHandle, type Handle, none, parseSchema, printable, type Schema } from '../src/index.ts'
+import { Camera } from './camera.ts'
 import { element, setText } from './dom.ts'
 import { Frame } from './frame.ts'
 import { Held } from './held.ts'
 import { Legend } from './legend.ts'
+import { Minimap } from './minimap.ts'
 import { Stick } from './stick.ts'
 import { clockOf, type Recording, Timeline } from './timeline.ts'
 import { View } from './view.ts'
@@ -26,6 +28,8 @@ class Player {
   readonly #held: Held
   readonly #legend: Legend
   readonly #view: View
+  readonly #camera = new Camera()
+  readonly #map = new Minimap(this.#camera)
   #frame: Frame | undefined
   #followed: Handle = none
   #shown = '' // the query of the newest frame
@@ -38,18 +42,14 @@ class Player {
     this.#held = new Held((h) => this.#follow(h))
     const never = new AbortController().signal
     const canvas = element<HTMLCanvasElement>('world')
-    this.#view = new View(canvas)
+    this.#view = new View(canvas, this.#camera)
     new Stick(
       canvas,
+      this.#camera,
       {
         pick: (x, y) => this.#hold(this.#frame && this.#view.pick(this.#frame, x, y), true),
         pickNearest: () =>
           this.#hold(this.#frame && this.#view.nearest(this.#frame, undefined, this.#held.handles), true),
-
-        pan: (x, y) => {
-          this.#follow(none)
-          this.#view.pan(x, y)
-        },
       },
       never,
     )
@@ -93,6 +93,7 @@ class Player {
     this.#followed = this.#timeline.followed = h
     setText('followed', h === none ? '' : `Following ${formatHandle(h)}. `)
     element('following').hidden = h === none
+    if (h !== none) this.#camera.goBack()
     if (this.#frame) this.#frame.controlled = h
   }
 
@@ -103,6 +104,7 @@ class Player {
     const frame = this.#frame
     if (!frame) return
     const seen = this.#view.draw(frame, this.#held.handles)
+    this.#map.draw(frame, now)
     this.#held.update(frame)
     this.#held.sample(frame)
     this.#legend.show(this.#schema, seen.kinds)

@@ -1,8 +1,10 @@
 // Steers with keys, or by dragging on the canvas.
 
 import type { Client, Message } from '../src/index.ts'
+import type { Camera } from './camera.ts'
 import { Controls } from './controls.ts'
 import { element } from './dom.ts'
+import { Gestures } from './gestures.ts'
 
 const directions: Record<string, readonly [x: number, z: number]> = {
   ArrowUp: [0, -1],
@@ -14,16 +16,14 @@ const directions: Record<string, readonly [x: number, z: number]> = {
   ArrowRight: [1, 0],
   KeyD: [1, 0],
 }
-/** The drag that gives full deflection, and the largest movement of a click, in pixels. */
+/** The drag that gives full deflection, in pixels. */
 const fullDrag = 60
-const click = 8
 
-/** The target of drags and clicks. */
+/** The target of clicks. */
 interface Picture {
   pick(x: number, y: number): void
   /** Picks what is nearest to the middle, and was not picked before. */
   pickNearest(): void
-  pan(x: number, y: number): void
 }
 
 /** Reports whether a key belongs to the focused element: text to a field, Space to a button. */
@@ -39,12 +39,12 @@ export class Stick {
   readonly #down = new Set<string>()
   #controls = new Controls(undefined)
   #declared: Message | undefined
-  #from: readonly [number, number] | undefined // start of the drag
+  readonly #gestures: Gestures
   #drag: readonly [number, number] = [0, 0]
   #resting = true
 
-  /** Listens to keys until signal is aborted, at the session's end. */
-  constructor(canvas: HTMLCanvasElement, picture: Picture, signal: AbortSignal) {
+  /** Listens to keys until signal is aborted, at the session's end. Drags move the camera unless they steer the body that it follows. */
+  constructor(canvas: HTMLCanvasElement, camera: Camera, picture: Picture, signal: AbortSignal) {
     addEventListener(
       'keydown',
       (e) => {
@@ -56,33 +56,33 @@ export class Stick {
     )
     addEventListener('keyup', (e) => this.#down.delete(e.code), { signal })
     addEventListener('blur', () => this.#release(), { signal })
-    canvas.onpointerdown = (e) => {
-      canvas.setPointerCapture(e.pointerId)
-      this.#from = [e.offsetX, e.offsetY]
+    this.#gestures = new Gestures(canvas, {
+      tap: (x, y) => picture.pick(x, y),
+      drag: (movedX, movedY, x, y, moves) => {
+        if (moves || !camera.follows || !this.#controls.steers) camera.pan(movedX, movedY)
+        else this.#drag = [x / fullDrag, y / fullDrag]
+      },
+      dragEnd: () => {
+        this.#drag = [0, 0]
+      },
+      pinch: (factor, x, y, movedX, movedY) => {
+        camera.zoomBy(factor, x, y)
+        if (!camera.follows) camera.pan(movedX, movedY)
+      },
+    })
+    canvas.onwheel = (e) => {
+      e.preventDefault()
+      camera.zoomBy(Math.exp(-e.deltaY / 500), e.offsetX, e.offsetY)
     }
-    canvas.onpointermove = (e) => {
-      if (!this.#from) return
-      const x = e.offsetX - this.#from[0]
-      const y = e.offsetY - this.#from[1]
-      const moved = this.#drag[0] !== 0 || this.#drag[1] !== 0
-      if (!moved && Math.hypot(x, y) < click) return
-      picture.pan(x - this.#drag[0] * fullDrag, y - this.#drag[1] * fullDrag)
-      this.#drag = [x / fullDrag, y / fullDrag]
-    }
-    canvas.onpointerup = (e) => {
-      if (this.#from && this.#drag[0] === 0 && this.#drag[1] === 0) picture.pick(e.offsetX, e.offsetY)
-      this.#from = undefined
-      this.#drag = [0, 0]
-    }
-    canvas.onpointercancel = () => this.#release()
     canvas.onkeydown = (e) => {
       if (e.code === 'Enter') picture.pickNearest()
+      else if (e.shiftKey || !e.code.startsWith('Arrow')) camera.press(e)
     }
   }
 
   #release(): void {
     this.#down.clear()
-    this.#from = undefined
+    this.#gestures.release()
     this.#drag = [0, 0]
   }
 

@@ -1,6 +1,7 @@
 // Draws the world from above: x to the right, z down.
 
 import { formatHandle, type Handle } from '../src/index.ts'
+import type { Camera } from './camera.ts'
 import { Palette, penOf } from './dom.ts'
 import { colourOf, shapeOf, type shapes } from './legend.ts'
 import type { Look } from './looks.ts'
@@ -25,11 +26,6 @@ const labelPixels = 14
 /** The opacity of sleeping bodies. */
 const fadedAlpha = 0.4
 
-/** The metres that the shorter side of the canvas shows, unless the world is smaller. */
-const across = 84
-const margin = 1.1
-const minZoom = 0.3
-const maxZoom = 6
 const gridMetres = 16
 /** The distance between arrows. */
 const arrowPixels = 30
@@ -40,29 +36,20 @@ const pickPixels = 16
 const defaultRadius = 0.5
 const minRadius = 2 // pixels
 
-/** Draws on a canvas, around the followed entity. */
+/** Draws on a canvas what a camera shows. */
 export class View {
   readonly #canvas: HTMLCanvasElement
   readonly #paper: CanvasRenderingContext2D
-  #width = 0
-  #height = 0
-  #scale = 1 // pixels per metre
-  #zoom = 1
-  #x = 0 // the middle of the picture
-  #z = 0
+  readonly #camera: Camera
   readonly #palette = new Palette()
   readonly #place = new Float32Array(3)
   readonly #lastSeen = new Map<Handle, readonly [x: number, z: number]>() // where held entities were drawn
   readonly #labelled: Label[] = [] // in this picture
-  #follows = false // whether the picture follows a body
 
-  constructor(canvas: HTMLCanvasElement) {
+  constructor(canvas: HTMLCanvasElement, camera: Camera) {
     this.#canvas = canvas
     this.#paper = penOf(canvas)
-    canvas.onwheel = (e) => {
-      e.preventDefault()
-      this.#zoom = Math.min(Math.max(this.#zoom * Math.exp(-e.deltaY / 500), minZoom), maxZoom)
-    }
+    this.#camera = camera
   }
 
   /** Shows a scene, with rings around held entities. */
@@ -71,11 +58,8 @@ export class View {
     for (const e of scene.all) seen.kinds[e.kind] = (seen.kinds[e.kind] ?? 0) + 1
     this.#fit(scene)
     const followed = scene.entity(scene.controlled)
-    this.#follows = followed !== undefined && scene.locate(followed, this.#place)
-    if (this.#follows) {
-      this.#x = this.#place[0]!
-      this.#z = this.#place[2]!
-    }
+    const hasBody = followed !== undefined && scene.locate(followed, this.#place)
+    this.#camera.track(hasBody ? [this.#place[0]!, this.#place[2]!] : undefined)
     this.#ground(scene)
     this.#arrows(scene)
     this.#bodies(scene, seen)
@@ -87,24 +71,16 @@ export class View {
   #fit(c: Scene): void {
     const canvas = this.#canvas
     const ratio = devicePixelRatio
-    this.#width = canvas.clientWidth
-    this.#height = canvas.clientHeight
-    const w = Math.round(this.#width * ratio)
-    const h = Math.round(this.#height * ratio)
+    const { clientWidth: width, clientHeight: height } = canvas
+    const w = Math.round(width * ratio)
+    const h = Math.round(height * ratio)
     if (canvas.width !== w || canvas.height !== h) {
       canvas.width = w
       canvas.height = h
     }
-    const { halfX = Infinity, halfZ = Infinity } = c.schema.motion ?? {}
-    this.#scale =
-      (this.#zoom * Math.min(this.#width, this.#height)) / Math.min(across, 2 * margin * Math.max(halfX, halfZ))
+    this.#camera.fit(width, height, c.schema)
     this.#paper.setTransform(ratio, 0, 0, ratio, 0, 0)
-    this.#paper.clearRect(0, 0, this.#width, this.#height)
-  }
-
-  /** The middle of the picture, in metres. */
-  get centre(): readonly [x: number, z: number] {
-    return [this.#x, this.#z]
+    this.#paper.clearRect(0, 0, width, height)
   }
 
   /** Forgets the positions of held entities, since the client has left their room. */
@@ -112,49 +88,33 @@ export class View {
     this.#lastSeen.clear()
   }
 
-  /** Moves the picture by pixels, unless it follows a body. */
-  pan(x: number, y: number): void {
-    if (this.#follows) return
-    this.#x -= x / this.#scale
-    this.#z -= y / this.#scale
-  }
-
   #left(x: number): number {
-    return this.#width / 2 + (x - this.#x) * this.#scale
+    return this.#camera.left(x)
   }
 
   #top(z: number): number {
-    return this.#height / 2 + (z - this.#z) * this.#scale
+    return this.#camera.top(z)
   }
 
   /** Draws a grid, and the edges of the world. */
   #ground(c: Scene): void {
     const paper = this.#paper
-    const scale = this.#scale
+    const { x: middleX, z: middleZ, width, height, scale, halfX, halfZ } = this.#camera
     const motion = c.schema.motion
-    const halfX = motion?.halfX ?? Infinity
-    const halfZ = motion?.halfZ ?? Infinity
     paper.strokeStyle = this.#palette.of('grid')
     paper.lineWidth = 1
     paper.beginPath()
-    const reach = (pixels: number) => pixels / 2 / scale
-    for (
-      let x = Math.ceil((this.#x - reach(this.#width)) / gridMetres) * gridMetres;
-      this.#left(x) <= this.#width;
-      x += gridMetres
-    ) {
+    const first = (middle: number, pixels: number): number =>
+      Math.ceil((middle - pixels / 2 / scale) / gridMetres) * gridMetres
+    for (let x = first(middleX, width); this.#left(x) <= width; x += gridMetres) {
       if (Math.abs(x) > halfX) continue
       paper.moveTo(this.#left(x), Math.max(this.#top(-halfZ), 0))
-      paper.lineTo(this.#left(x), Math.min(this.#top(halfZ), this.#height))
+      paper.lineTo(this.#left(x), Math.min(this.#top(halfZ), height))
     }
-    for (
-      let z = Math.ceil((this.#z - reach(this.#height)) / gridMetres) * gridMetres;
-      this.#top(z) <= this.#height;
-      z += gridMetres
-    ) {
+    for (let z = first(middleZ, height); this.#top(z) <= height; z += gridMetres) {
       if (Math.abs(z) > halfZ) continue
       paper.moveTo(Math.max(this.#left(-halfX), 0), this.#top(z))
-      paper.lineTo(Math.min(this.#left(halfX), this.#width), this.#top(z))
+      paper.lineTo(Math.min(this.#left(halfX), width), this.#top(z))
     }
     paper.stroke()
     if (!motion) return
@@ -179,15 +139,15 @@ export class View {
 
   /** The points of the arrows: a grid that is fixed in the world. */
   get grid(): Grid {
-    const step = 2 ** Math.round(Math.log2(arrowPixels / this.#scale))
-    const begin = (middle: number, pixels: number): number =>
-      Math.ceil((middle - pixels / 2 / this.#scale) / step) * step
+    const { x: middleX, z: middleZ, width, height, scale } = this.#camera
+    const step = 2 ** Math.round(Math.log2(arrowPixels / scale))
+    const begin = (middle: number, pixels: number): number => Math.ceil((middle - pixels / 2 / scale) / step) * step
     const count = (from: number, middle: number, pixels: number): number =>
-      Math.max(Math.floor((middle + pixels / 2 / this.#scale - from) / step) + 1, 0)
-    const x = begin(this.#x, this.#width)
-    const z = begin(this.#z, this.#height)
-    const columns = Math.min(count(x, this.#x, this.#width), maxArrows)
-    const rows = Math.min(count(z, this.#z, this.#height), Math.floor(maxArrows / Math.max(columns, 1)))
+      Math.max(Math.floor((middle + pixels / 2 / scale - from) / step) + 1, 0)
+    const x = begin(middleX, width)
+    const z = begin(middleZ, height)
+    const columns = Math.min(count(x, middleX, width), maxArrows)
+    const rows = Math.min(count(z, middleZ, height), Math.floor(maxArrows / Math.max(columns, 1)))
     return { x, z, step, columns, rows }
   }
 
@@ -242,7 +202,7 @@ export class View {
 
   #radius(c: Scene, e: Drawn): number {
     const metres = c.schema.kinds[e.kind]?.body?.radius ?? defaultRadius
-    return Math.max(metres * this.#scale, e.handle === c.controlled || c.nameOf(e) !== '' ? 5 : minRadius)
+    return Math.max(metres * this.#camera.scale, e.handle === c.controlled || c.nameOf(e) !== '' ? 5 : minRadius)
   }
 
   /** Writes the names of entities, and draws rings around held ones. Held ones come first: a label that would cover another is left out. */
@@ -334,7 +294,7 @@ export class View {
     for (const e of c.all) {
       if ((kind !== undefined && e.kind !== kind) || held.has(e.handle)) continue
       let d = Number.MAX_VALUE // for an entity without a body
-      if (c.locate(e, this.#place)) d = Math.hypot(this.#place[0]! - this.#x, this.#place[2]! - this.#z)
+      if (c.locate(e, this.#place)) d = Math.hypot(this.#place[0]! - this.#camera.x, this.#place[2]! - this.#camera.z)
       if (d < nearest) {
         nearest = d
         found = e.handle

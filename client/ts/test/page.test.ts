@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { Camera } from '../page/camera.ts'
 import { leaseOf, rowsOf } from '../page/cluster.ts'
 import { Controls } from '../page/controls.ts'
+import { Gestures } from '../page/gestures.ts'
 import { colours } from '../page/legend.ts'
 import { Looks } from '../page/looks.ts'
 import { codedBytes, parseMetrics } from '../page/operator.ts'
@@ -209,4 +211,79 @@ test('a page shows the nodes of a cluster and their rooms', () => {
   assert.match(leaseOf(c), /4\.1 s/)
   assert.equal(leaseOf({ ...c, trouble: 'cut off', frozen_rooms: 2 }), 'cut off 2 rooms stand still.')
   assert.equal(rowsOf({ ...c, nodes: Array(60).fill(node('x', [])) }).length, 52)
+})
+
+const open = parseSchema('worldd schema 2\ninput raw\n')
+
+test('a picture follows its body until the player moves it', () => {
+  const c = new Camera()
+  c.fit(420, 840, open)
+  assert.equal(c.scale, 5)
+  c.track([10, 20])
+  c.zoomBy(2, 0, 0)
+  assert.deepEqual([c.x, c.z, c.scale, c.follows, c.isAway], [10, 20, 10, true, false])
+  c.pan(100, -50)
+  c.track([11, 20])
+  assert.deepEqual([c.x, c.z, c.follows, c.isAway], [0, 25, false, true])
+  assert.deepEqual(c.subject, [11, 20])
+  assert.deepEqual([c.left(0), c.top(25)], [210, 420])
+  c.zoomBy(1.5, 110, 420)
+  assert.deepEqual([c.left(-10), c.top(25)].map(Math.round), [110, 420], 'what is under the fingers stays there')
+  c.goBack()
+  c.track([11, 20])
+  assert.deepEqual([c.x, c.z, c.isAway], [11, 20, false])
+})
+
+test('a picture stays in the world, and zooms within bounds', () => {
+  const c = new Camera()
+  c.fit(100, 100, open)
+  c.halfX = 30
+  c.halfZ = 20
+  c.lookAt(1e9, -1e9)
+  assert.deepEqual([c.x, c.z], [30, -20])
+  for (let i = 0; i < 99; i++) c.zoomBy(2)
+  const near = c.scale
+  for (let i = 0; i < 99; i++) c.zoomBy(0.5)
+  assert.ok(near / c.scale > 20 && near / c.scale < 100)
+  const key = { key: '0', code: 'Digit0', preventDefault() {}, stopPropagation() {} } as unknown as KeyboardEvent
+  c.track([1, 1])
+  assert.ok(c.isAway && c.press(key) && c.follows)
+  assert.ok(!c.press({ ...key, key: '0', ctrlKey: true }), "the browser's own")
+})
+
+test('fingers tap, drag and pinch', () => {
+  const seen: string[] = []
+  const canvas = { setPointerCapture() {} } as unknown as HTMLCanvasElement
+  const gestures = new Gestures(canvas, {
+    tap: (x, y) => seen.push(`tap ${x} ${y}`),
+    drag: (movedX, movedY, x, y, moves) => seen.push(`drag ${movedX} ${movedY} of ${x} ${y}${moves ? ', moves' : ''}`),
+    dragEnd: () => seen.push('end'),
+    pinch: (factor, x, y, movedX, movedY) => seen.push(`pinch ${factor} at ${x} ${y} by ${movedX} ${movedY}`),
+  })
+  type On = 'onpointerdown' | 'onpointermove' | 'onpointerup' | 'onpointercancel'
+  const send = (on: On, pointerId: number, offsetX: number, offsetY: number, shiftKey = false): string[] => {
+    seen.length = 0
+    canvas[on]?.call(canvas, { pointerId, offsetX, offsetY, shiftKey, button: 0 } as PointerEvent)
+    return [...seen]
+  }
+  send('onpointerdown', 1, 50, 50)
+  assert.deepEqual(send('onpointermove', 1, 54, 50), [], 'a shaking finger')
+  assert.deepEqual(send('onpointerup', 1, 54, 50), ['tap 54 50'])
+  assert.deepEqual(send('onpointermove', 1, 90, 90), [], 'no finger is down')
+
+  send('onpointerdown', 1, 50, 50, true)
+  assert.deepEqual(send('onpointermove', 1, 70, 50), ['drag 20 0 of 20 0, moves'])
+  assert.deepEqual(send('onpointermove', 1, 52, 50), ['drag -18 0 of 2 0, moves'], 'it stays a drag')
+  assert.deepEqual(send('onpointerdown', 2, 152, 50), ['end'])
+  assert.deepEqual(send('onpointermove', 2, 252, 50), ['pinch 2 at 152 50 by 50 0'])
+  assert.deepEqual(send('onpointerup', 2, 252, 50), [])
+  assert.deepEqual(send('onpointermove', 1, 99, 50), [], 'the finger that is left drags nothing')
+  assert.deepEqual(send('onpointerup', 1, 99, 50), [])
+
+  send('onpointerdown', 1, 0, 0)
+  send('onpointermove', 1, 40, 0)
+  seen.length = 0
+  gestures.release()
+  assert.deepEqual(seen, ['end'])
+  assert.deepEqual(send('onpointerup', 1, 40, 0), [])
 })

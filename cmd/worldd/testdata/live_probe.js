@@ -57,6 +57,21 @@ document.querySelector('#kinds button[aria-label="Hold nearest crate"]').click()
 await until("nearest crate", () => line("crate · in view × identity: Mark"))
 const crate = line("crate · in view × identity: Mark")
 
+// The picture leaves the avatar, which stays the middle of what the server sends.
+const press = (target, key, code, shiftKey) => target.dispatchEvent(new KeyboardEvent("keydown", { key, code, shiftKey, bubbles: true }))
+const isAway = () => !document.getElementById("back").hidden
+const home = text("place")
+press(world, "ArrowRight", "ArrowRight", true)
+press(world, "+", "Equal", false)
+await until("a picture that has left the avatar", isAway)
+const away = { before: home, after: text("place"), bodies: number("awake") + number("asleep") }
+press(world, "0", "Digit0", false)
+await until("a picture of the avatar", () => !isAway())
+press(document.getElementById("map"), "ArrowLeft", "ArrowLeft", false)
+await until("a picture that the map has moved", isAway)
+document.getElementById("back").click()
+await until("a picture of the avatar again", () => !isAway())
+
 // Enter on the picture inspects what is nearest to the middle.
 const details = () => [...document.querySelectorAll("#held .details")].filter(d => !d.hidden).map(d => d.innerText.replaceAll(/\s+/g, " "))
 world.dispatchEvent(new KeyboardEvent("keydown", { code: "Enter", bubbles: true }))
@@ -109,7 +124,7 @@ for (const button of document.querySelectorAll("#visitors button")) button.click
 await until("end", () => !document.getElementById("message").hidden && text("text") !== "Joining …")
 
 browsertest.report({
-  ...shown, colours: new Set(pixels).size, before, after, pasted, misspelled, inspected, history,
+  ...shown, colours: new Set(pixels).size, before, after, pasted, misspelled, inspected, history, away,
   requests: performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:") && !n.startsWith("blob:")),
   bad: { rtt, frames: moved, ahead, agreed, corrected, late }, components, coded, tick99, profile, trouble, axe, ended: text("text"),
 })
