@@ -17,7 +17,7 @@ func TestLivePolicy(t *testing.T) {
 	for _, web := range []*server.WebConfig{nil, {}} {
 		h := newTestServerWith(t, func(c *server.Config) { c.Web = web })
 		t.Cleanup(http.DefaultClient.CloseIdleConnections)
-		for path, kind := range map[string]string{"/live": "text/html", "/live.js": "text/javascript", "/live.css": "text/css"} {
+		for path, kind := range map[string]string{"/live": "text/html", "/live.js": "text/javascript", "/live.css": "text/css", "/operator": "text/html", "/operator.js": "text/javascript"} {
 			response := must.Get(http.Get("http://" + h.server.AdminAddr().String() + path))
 			require.NoError(t, response.Body.Close())
 			require.Equal(t, http.StatusOK, response.StatusCode, path)

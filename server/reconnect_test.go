@@ -456,6 +456,44 @@ func TestOperatorKicks(t *testing.T) {
 	require.ErrorContains(t, err, "rude")
 }
 
+// The operator lets a session view the world from the entity of another, and from its own again.
+func TestOperatorWatches(t *testing.T) {
+	joined := 0
+	h := newTestServerWith(t, func(c *server.Config) {
+		w, join := c.World, c.Hooks.Join
+		c.Hooks.Join = func(s *server.Session) (world.Entity, error) {
+			e, err := join(s)
+			joined++
+			w.SetPosition(e, world.Vec3{X: float32(100*joined - 200)})
+			return e, err
+		}
+	})
+	watcher, player := h.dial(), h.dial()
+	h.until(player, "its entity", func() bool { return player.Resolve(player.Controlled()) == wire.Live })
+	id, other, entity := watcher.Welcome().Session, player.Welcome().Session, player.Controlled()
+	for path, want := range map[string]int{
+		"/sessions/x/watch":                                         http.StatusBadRequest,
+		fmt.Sprintf("/sessions/%d/watch?session=x", id):             http.StatusBadRequest,
+		fmt.Sprintf("/sessions/%d/watch?session=%d", id+100, other): http.StatusNotFound,
+		fmt.Sprintf("/sessions/%d/watch?session=%d", id, other+100): http.StatusNotFound,
+	} {
+		code, body := h.operate(http.MethodPost, path)
+		require.Equal(t, want, code, "%s: %s", path, body)
+	}
+	h.stay(watcher, player)
+	require.Equal(t, wire.Pending, watcher.Resolve(entity))
+
+	code, body := h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/watch?session=%d", id, other))
+	require.Equal(t, http.StatusOK, code, body)
+	require.JSONEq(t, fmt.Sprintf(`{"name": "guest", "entity": "%v"}`, entity), body)
+	h.until(watcher, "the entity of the other", func() bool { return watcher.Resolve(entity) == wire.Live })
+	require.NotEqual(t, entity, watcher.Controlled())
+
+	code, body = h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/watch", id))
+	require.Equal(t, http.StatusOK, code, body)
+	h.until(watcher, "its own view", func() bool { return watcher.Resolve(entity) == wire.Hidden })
+}
+
 // A client closed while it reconnects leaves no goroutine (goleak).
 func TestCloseWhileReconnecting(t *testing.T) {
 	h := newTestServer(t)

@@ -72,10 +72,8 @@ type probed struct {
 		Frames, Ahead           int
 		Agreed, Corrected, Late int
 	}
-	Components, Coded, Tick99, Ended string
-	Profile                          int
-	Trouble                          string
-	Axe                              []string
+	Components, Ended string
+	Axe               []string
 }
 
 // played is the report of liveTokens.
@@ -99,7 +97,7 @@ func liveHandler(admin, probe, elements string) http.Handler {
 			r.Out.Header.Del("Accept-Encoding")
 		},
 		ModifyResponse: func(r *http.Response) error {
-			if path := r.Request.URL.Path; path != "/live" && path != "/replay" {
+			if path := r.Request.URL.Path; path != "/live" && path != "/operator" && path != "/replay" {
 				return nil
 			}
 			page, err := io.ReadAll(r.Body)
@@ -197,10 +195,6 @@ func TestLivePage(t *testing.T) {
 		// machine adds 7 %.
 		require.LessOrEqual(t, 5*(p.Bad.Corrected-p.Bad.Late), p.Bad.Agreed, "corrections that are not for late inputs, but for what was not known yet")
 		require.Contains(t, p.Components, "body")
-		require.Contains(t, p.Coded, "body")
-		require.Regexp(t, `^\d+\.\d\d ms$`, p.Tick99)
-		require.Greater(t, p.Profile, 100)
-		require.Empty(t, p.Trouble)
 		require.Contains(t, p.Ended, "The operator has ended your session")
 		requireAccessible(t, p.Axe)
 	})

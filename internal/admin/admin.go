@@ -243,6 +243,7 @@ func Handler(c Config) (http.Handler, error) {
 	mux.HandleFunc("GET /sessions", p.sessions)
 	mux.HandleFunc("POST /sessions/{id}/qlog", p.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", p.kick)
+	mux.HandleFunc("POST /sessions/{id}/watch", p.watch)
 	mux.HandleFunc("POST /cordon", func(http.ResponseWriter, *http.Request) { p.Cordon() })
 	mux.HandleFunc("POST /uncordon", p.uncordon)
 	mux.HandleFunc("GET /drain", p.whatIsLeft)
@@ -304,6 +305,7 @@ GET  /healthz                        200 while the world ticks
 GET  /readyz                         200 while sessions are free and ticks are on time
 GET  /ticks                          tick durations in µs, as an HdrHistogram (V2, compressed)
 GET  /live                           the world in this browser, if the server serves browsers
+GET  /operator                       sessions, rooms and figures in this browser, with kick, drain and profiles
 GET  /web                            the UDP port and certificate hashes that pages connect with, as JSON
 GET  /rooms                          rooms, as JSON
 POST /rooms/create?room=NAME         make a room, or open one that was drained or closed
@@ -315,6 +317,7 @@ POST /cluster/drain?seconds=N        cordon, and move the rooms to other nodes, 
 POST /seats?room=NAME&user=A&user=B  reserve seats of users, for 30 s (&seconds=N; 0 gives them up); makes the room if need be
 GET  /sessions?room=NAME             sessions, as JSON; of one room, if named
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
+POST /sessions/ID/watch?session=N    show session ID the world from the entity of session N; without N, from its own again
 POST /cordon                         refuse new sessions; those that exist play on
 POST /uncordon                       admit new sessions again
 POST /drain?seconds=N&to=HOST:PORT   cordon, and end the sessions that are left after N seconds (without seconds: all at once); their clients go to another server, if named

@@ -8,22 +8,24 @@ import (
 	"time"
 )
 
-//go:generate go -C ../../client/ts/bundle run . -minify ../../internal/admin/live page/live.ts page/replay.ts
+//go:generate go -C ../../client/ts/bundle run . -minify ../../internal/admin/live page/live.ts page/operator.ts page/replay.ts
 
-// live holds the live page and the page of recordings. The scripts are built from client/ts/page.
+// live holds the live page, the operator's page and the page of recordings. The scripts are built from client/ts/page.
 //
 //go:embed live
 var live embed.FS
 
-// liveFiles are the paths of the live page and their files. They are public: the page's data
-// comes from a session and from /web, which requires credentials.
+// liveFiles are the paths of the port's pages and their files. They are public: the data of the
+// pages comes from a session and from requests that require credentials.
 var liveFiles = map[string]string{
-	"/live":     "live/index.html",
-	"/live.css": "live/live.css",
-	"/live.js":  "live/live.js",
+	"/live":        "live/index.html",
+	"/live.css":    "live/live.css",
+	"/live.js":     "live/live.js",
+	"/operator":    "live/operator.html",
+	"/operator.js": "live/operator.js",
 }
 
-// live serves a file of the live page. The page may connect to this port and to the
+// live serves a file of a page. The page may connect to this port and to the
 // game's UDP port, and to nothing else.
 func (p pages) live(w http.ResponseWriter, r *http.Request) {
 	connect := "'self'"

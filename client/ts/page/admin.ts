@@ -1,5 +1,7 @@
 // Requests to the admin port, which serves this page.
 
+import type { Message } from './message.ts'
+
 /** The server does not answer. */
 export class ServerGone extends Error {
   override readonly name = 'ServerGone'
@@ -36,6 +38,20 @@ export class Admin {
     const answer = await this.ask(path)
     if (!answer.ok) throw new Error(await textOf(answer))
     return answer
+  }
+}
+
+/** Returns the answer to a GET, for which it asks for the operator's token if the port requires it. */
+export async function getAuthorized(admin: Admin, message: Message, path: string): Promise<Response> {
+  for (;;) {
+    const answer = await admin.ask(path)
+    if (answer.status !== 401) return answer
+    admin.accept(
+      await message.ask(
+        admin.hasToken ? 'The port does not accept this token.' : "This page requires the operator's token.",
+        "the operator's token",
+      ),
+    )
   }
 }
 

@@ -60,11 +60,6 @@ export class Camera {
     return this.#target !== undefined && this.#isAway
   }
 
-  /** The position of the body to follow, or else the middle of the picture. */
-  get subject(): readonly [x: number, z: number] {
-    return this.#target ?? [this.x, this.z]
-  }
-
   /** Follows the body again. */
   goBack(): void {
     this.#isAway = false

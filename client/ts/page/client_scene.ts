@@ -16,8 +16,8 @@ import {
 } from '../src/index.ts'
 import { Columns, State } from '../src/motion/columns.ts'
 import { type ComponentText, componentsOf, nameOf, summaryOf } from './describe.ts'
+import { bytes } from './dom.ts'
 import { type Look, Looks } from './looks.ts'
-import { bytes } from './panel.ts'
 import type { DrawForces, Grid, Knowledge, Scene } from './scene.ts'
 import { whyStale } from './words.ts'
 
@@ -35,6 +35,8 @@ const meanings: Record<Exclude<Verdict, 'stale'>, string> = {
 
 /** Shows a client's world at the moment that show has set. */
 export class ClientScene implements Scene, Knowledge {
+  /** The entity that the picture follows in place of the visitor's own, if not none. */
+  watched: Handle = none
   readonly #client: Client
   readonly #looks = new Looks()
   readonly #state = new State()
@@ -62,8 +64,12 @@ export class ClientScene implements Scene, Knowledge {
     return this.#client.replica.all
   }
 
-  get controlled(): Handle {
+  get own(): Handle {
     return this.#client.controlled
+  }
+
+  get followed(): Handle {
+    return this.watched === none ? this.own : this.watched
   }
 
   entity(h: Handle): Entity | undefined {
@@ -76,7 +82,7 @@ export class ClientScene implements Scene, Knowledge {
 
   locate(e: Entity, place: Float32Array): boolean {
     if (!this.#position || !e.has('body')) return false
-    if (this.#avatar && e.handle === this.controlled) place.set(this.#avatar)
+    if (this.#avatar && e.handle === this.own) place.set(this.#avatar)
     else e.vectorAt(this.#position, 3, this.#moment, place)
     return true
   }
@@ -146,6 +152,6 @@ export class ClientScene implements Scene, Knowledge {
     const e = this.#client.entity(h)
     if (!e) return ''
     const cost = `${bytes(e.bits / 8)} of rows since it came into view`
-    return e.isComputed ? `${cost}; its motion is computed here, without any` : cost
+    return e.isComputed ? `${cost}; its motion is computed here, without rows` : cost
   }
 }

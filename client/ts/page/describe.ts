@@ -47,7 +47,14 @@ function textOf(c: Client, e: Entity, x: Component, m: Moment, fields: readonly 
     const text = e.texts[i]
     return t.component === x.index && typeof text === 'string' && text !== '' ? [`${t.path} ${printable(text)}`] : []
   })
-  return { name: x.name, text: [...fields.map((f) => `${f.path} ${fieldText(e, f, m)}`), ...words].join(', ') }
+  const values: string[] = []
+  for (const f of fields) {
+    const text = fieldText(e, f, m)
+    const element = /^(.*)\[(\d+)\]$/.exec(f.path) // of a vector, whose values stand together
+    if (element && element[2] !== '0' && values.length > 0) values.push(`${values.pop()} ${text}`)
+    else values.push(`${element?.[1] ?? f.path} ${text}`)
+  }
+  return { name: x.name, text: [...values, ...words].join(', ') }
 }
 
 function fieldText(e: Entity, f: Field, m: Moment): string {

@@ -39,6 +39,11 @@ export function setText(id: string, text: string | number): void {
   if (e.textContent !== s) e.textContent = s
 }
 
+/** Returns a number of bytes as text. */
+export function bytes(n: number): string {
+  return n < 1000 ? `${Math.round(n)} B` : `${(n / 1000).toFixed(1)} kB`
+}
+
 /** Replaces the rows of a table's body. */
 export function fillTable(id: string, rows: readonly (readonly (string | HTMLElement)[])[]): void {
   element(id).replaceChildren(

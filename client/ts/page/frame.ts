@@ -45,7 +45,8 @@ export class Frame implements Scene, Knowledge {
   readonly schema: Schema
   readonly tick: number
   readonly all: readonly FramedEntity[]
-  controlled: Handle = none
+  followed: Handle = none
+  readonly own: Handle = none
   readonly #names = new Map<Handle, string>()
   readonly #held = new Map<Handle, Head['held'][number]>()
   readonly #grid: Grid

@@ -128,7 +128,7 @@ export class Held {
       const verdict = c.resolve(h)
       if (!row.left) row.details.note(verdict, c.tick)
       const kind = c.kindName(h)
-      if (kind !== undefined) row.what = this.#follow || h !== c.controlled ? kind : `${kind}, yours`
+      if (kind !== undefined) row.what = h === c.own ? `${kind}, yours` : kind
       const tenant = verdict === 'stale' && !row.left ? c.tenantOf(h) : none
       if (verdict === row.last && tenant === row.tenant) continue
       if (verdict !== row.last && row.last !== undefined)

@@ -4,12 +4,13 @@ import {
   Client,
   type Connection,
   dialWebTransport,
+  type Entity,
   type Handle,
   type StateChange,
   simulation,
   supported,
 } from '../src/index.ts'
-import { Admin, ServerGone, textOf } from './admin.ts'
+import { Admin, getAuthorized, ServerGone, textOf } from './admin.ts'
 import { OwnAvatar } from './avatar.ts'
 import { BadLink, goodLink, type Link, random } from './badlink.ts'
 import { Camera } from './camera.ts'
@@ -19,11 +20,12 @@ import { nameOf } from './describe.ts'
 import { element, setText } from './dom.ts'
 import { Held } from './held.ts'
 import { Legend } from './legend.ts'
+import { Message } from './message.ts'
 import { Minimap } from './minimap.ts'
-import { Operator } from './operator.ts'
 import { Outage } from './outage.ts'
-import { Message, Panel } from './panel.ts'
+import { Panel } from './panel.ts'
 import { Rooms } from './rooms.ts'
+import { Spectator } from './spectate.ts'
 import { Stick } from './stick.ts'
 import { View } from './view.ts'
 import { lacksRoom, notAllowed, obstacle, said, wantsToken } from './words.ts'
@@ -49,7 +51,6 @@ const badLink: Link = { delay: 150, jitter: 30, loss: 0.05 }
 
 const message = new Message()
 const admin = new Admin()
-const operator = new Operator(admin)
 const linkSwitch = element<HTMLInputElement>('bad')
 const dice = random(1)
 const rooms = new Rooms(admin)
@@ -68,25 +69,15 @@ function tokenOfLink(): string {
 
 /** Asks the admin port how to connect. It sends the operator's token if the port requires it. */
 async function web(): Promise<Web> {
-  for (;;) {
-    const answer = await admin.ask('/web')
-    if (answer.ok) {
-      const info: Web = await answer.json()
-      game = info.game
-      document.title = `${game} live`
-      setText('game', game)
-      return info
-    }
-    if (answer.status >= 500)
-      throw new ServerGone(`The server at ${location.host} does not answer: ${await textOf(answer)}`)
-    if (answer.status !== 401) throw new Error(`${await textOf(answer)}: serve with --web to let browsers connect`)
-    admin.accept(
-      await message.ask(
-        admin.hasToken ? 'The port does not accept this token.' : "This page requires the operator's token.",
-        "the operator's token",
-      ),
-    )
-  }
+  const answer = await getAuthorized(admin, message, '/web')
+  if (answer.status >= 500)
+    throw new ServerGone(`The server at ${location.host} does not answer: ${await textOf(answer)}`)
+  if (!answer.ok) throw new Error(`${await textOf(answer)}: serve with --web to let browsers connect`)
+  const info: Web = await answer.json()
+  game = info.game
+  document.title = `${game} live`
+  setText('game', game)
+  return info
 }
 
 /** Connects over a link that the page's switch can make bad. */
@@ -108,6 +99,8 @@ class Session {
   readonly #client: Client
   readonly #scene: ClientScene
   readonly #avatar: OwnAvatar
+  readonly #spectator: Spectator
+  readonly #place = new Float32Array(3)
   #sampled = 0
   #introduced = false
   #holdsOwn = false
@@ -118,6 +111,7 @@ class Session {
     this.#client = client
     this.#scene = new ClientScene(client)
     this.#avatar = new OwnAvatar(client)
+    this.#spectator = new Spectator(admin, client)
     const canvas = element<HTMLCanvasElement>('world')
     this.#view = new View(canvas, this.#camera)
     this.#stick = new Stick(
@@ -131,7 +125,6 @@ class Session {
     )
     this.#legend = new Legend((kind) => this.#hold(this.#view.nearest(this.#scene, kind, this.#held.handles)))
     addEventListener('pagehide', () => client.close(), { signal: this.ended.signal })
-    operator.look()
     element('leave').onclick = () => client.close()
     rooms.chosen = () => client.close()
     rooms.entered(client.welcome?.room ?? '')
@@ -177,7 +170,8 @@ class Session {
   }
 
   #hold(h: Handle | undefined, inspects = false): void {
-    if (h !== undefined) this.#held.hold(h, inspects)
+    if (h === undefined) return
+    this.#held.hold(h, inspects)
   }
 
   changed(s: StateChange): void {
@@ -197,6 +191,7 @@ class Session {
     this.#held.leaveRoom()
     this.#view.leaveRoom()
     this.#camera.goBack()
+    if (this.#spectator.isWatching) this.#spectator.stop('The session that you watched is in another room now.')
     this.#introduced = this.#holdsOwn = false
     this.#waitsUntil = 0
   }
@@ -208,16 +203,20 @@ class Session {
     const view = this.#view
     const avatar = this.#avatar
     const began = performance.now()
-    this.#stick.steer(client)
+    if (!this.#spectator.isWatching) this.#stick.steer(client)
     client.update()
     const m = client.render()
     if (!this.#introduced) this.#introduce(began)
     const scene = this.#scene
     scene.show(m, avatar.draw())
+    this.#spectator.update(began)
+    scene.watched = this.#spectator.watched
     const seen = view.draw(scene, held.handles)
     this.#map.draw(scene, began)
     const took = performance.now() - began
-    panel.frame(took, this.#camera.subject)
+    const own = client.entity(scene.own)
+    const place = this.#place
+    panel.frame(took, own && scene.locate(own, place) ? [place[0]!, place[2]!] : [this.#camera.x, this.#camera.z])
     held.update(scene)
     if (began - this.#sampled < samplePeriod) return
     this.#sampled = began
@@ -225,6 +224,19 @@ class Session {
     held.sample(scene)
     this.#legend.show(client.schema, seen.kinds)
     this.#commands.update(client)
+  }
+
+  /** Returns one of the most recent spawns, which in many games dies soon. */
+  #newest(): Entity | undefined {
+    const client = this.#client
+    const own = client.entity(client.controlled)
+    let newest: Entity | undefined
+    for (const e of client.replica.all) {
+      if (!e.has('body') || e.kind === own?.kind || nameOf(client, e) !== '') continue
+      const later = !newest || e.generation - newest.generation || e.index - newest.index
+      if (later === true || later > 0) newest = e
+    }
+    return newest
   }
 
   /**
@@ -240,9 +252,7 @@ class Session {
       held.hold(own.handle)
       this.#holdsOwn = true
     }
-    const others = client.replica.all.filter((e) => e.has('body') && e.kind !== own?.kind && nameOf(client, e) === '')
-    others.sort((a, b) => b.generation - a.generation || b.index - a.index)
-    const newest = others[0]
+    const newest = this.#newest()
     if ((!own || !newest || newest.generation === 1) && now < this.#waitsUntil) return
     this.#introduced = true
     if (newest === undefined) return
@@ -290,7 +300,6 @@ async function main(): Promise<void> {
     } catch (e) {
       console.error('worldd:', e)
       document.body.classList.remove('joined')
-      operator.look()
       outage.end()
       if (!rooms.take()) await again(e)
     }

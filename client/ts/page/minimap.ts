@@ -66,7 +66,7 @@ export class Minimap {
     for (const e of scene.all) {
       if (!scene.locate(e, this.#place)) continue
       paths[e.kind] ??= new Path2D()
-      const size = e.handle === scene.controlled ? 3 * dot : dot
+      const size = e.handle === scene.followed ? 3 * dot : dot
       paths[e.kind]?.rect(left(this.#place[0]!) - size / 2, top(this.#place[2]!) - size / 2, size, size)
     }
     paths.forEach((path, kind) => {

@@ -1,7 +1,7 @@
 // What the page says while its server does not answer, and when the server is back.
 
 import { type Admin, ServerGone } from './admin.ts'
-import type { Message } from './panel.ts'
+import type { Message } from './message.ts'
 import { isShutDown, said } from './words.ts'
 
 /** How often the page asks whether the server answers, in ms. */

@@ -1,8 +1,8 @@
-// The panel: figures of the session, and messages over the canvas.
+// The panel: figures of the session.
 
 import type { Client } from '../src/index.ts'
 import type { OwnAvatar } from './avatar.ts'
-import { element, fillTable, setText } from './dom.ts'
+import { bytes, element, fillTable, setText } from './dom.ts'
 import type { Look } from './looks.ts'
 import { Spark } from './spark.ts'
 import type { Seen } from './view.ts'
@@ -16,11 +16,6 @@ interface Sample {
   readonly rows: number
   readonly snapshots: number
   readonly components: readonly { readonly bits: number; readonly rows: number }[]
-}
-
-/** Returns a number of bytes per second as text. */
-export function bytes(n: number): string {
-  return n < 1000 ? `${Math.round(n)} B` : `${(n / 1000).toFixed(1)} kB`
 }
 
 /** Shows a client's figures. */
@@ -127,58 +122,5 @@ export class Panel {
       ...rates.map((x) => [x.name, Math.round(x.rows).toLocaleString('en'), bytes(x.bytes)]),
       ['all else', '', bytes(rest)],
     ])
-  }
-}
-
-/** Covers the canvas with a message for the player. */
-export class Message {
-  readonly #box = element('message')
-  readonly #text = element('text')
-  readonly #more = element('more')
-  readonly #form = element<HTMLFormElement>('answer')
-  readonly #field = element<HTMLInputElement>('token')
-  readonly #button = element<HTMLButtonElement>('go')
-
-  /** Shows text, and what follows from it in smaller letters. */
-  show(text: string, more = ''): void {
-    this.#text.textContent = text
-    this.#more.textContent = more
-    this.#form.hidden = true
-    this.#box.hidden = false
-  }
-
-  hide(): void {
-    this.#box.hidden = true
-  }
-
-  /** Shows text until the player presses the button. */
-  confirm(text: string, button: string): Promise<void> {
-    this.show(text)
-    this.#form.hidden = false
-    this.#field.hidden = true
-    this.#button.textContent = button
-    return this.#submitted()
-  }
-
-  /** Returns the secret that the player enters. what is its label. */
-  async ask(text: string, what: string): Promise<string> {
-    this.show(text)
-    this.#field.placeholder = this.#field.ariaLabel = what
-    this.#form.hidden = this.#field.hidden = false
-    this.#button.textContent = 'Continue'
-    await this.#submitted()
-    const secret = this.#field.value.trim()
-    this.#field.value = ''
-    this.show('Joining …')
-    return secret
-  }
-
-  #submitted(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#form.onsubmit = (e) => {
-        e.preventDefault()
-        resolve()
-      }
-    })
   }
 }

@@ -94,7 +94,7 @@ class Player {
     setText('followed', h === none ? '' : `Following ${formatHandle(h)}. `)
     element('following').hidden = h === none
     if (h !== none) this.#camera.goBack()
-    if (this.#frame) this.#frame.controlled = h
+    if (this.#frame) this.#frame.followed = h
   }
 
   /** Shows a picture, and asks for the next tick if it is due. */
@@ -126,7 +126,7 @@ class Player {
     try {
       const body = await (await get(`recording/frame?${query}`)).arrayBuffer()
       this.#frame = new Frame(this.#schema, body, grid)
-      this.#frame.controlled = this.#followed
+      this.#frame.followed = this.#followed
       this.#shown = query
       setText('trouble', '')
     } catch (e) {

@@ -27,7 +27,7 @@ export interface Scene {
   readonly schema: Schema
   readonly all: readonly Drawn[]
   /** The entity that the picture follows. */
-  readonly controlled: Handle
+  readonly followed: Handle
   entity(h: Handle): Drawn | undefined
   resolve(h: Handle): Verdict
   /** Sets place to the position of an entity. It returns false for one without a body. */
@@ -41,7 +41,8 @@ export interface Scene {
 
 /** Knows handles. */
 export interface Knowledge {
-  readonly controlled: Handle
+  /** The visitor's own entity, or none. */
+  readonly own: Handle
   resolve(h: Handle): Verdict
   /** Returns the kind of a handle's entity if that is known now. */
   kindName(h: Handle): string | undefined

@@ -57,7 +57,7 @@ export class View {
     const seen: Seen = { looks: { awake: 0, asleep: 0, owed: 0, sent: 0 }, kinds: [] }
     for (const e of scene.all) seen.kinds[e.kind] = (seen.kinds[e.kind] ?? 0) + 1
     this.#fit(scene)
-    const followed = scene.entity(scene.controlled)
+    const followed = scene.entity(scene.followed)
     const hasBody = followed !== undefined && scene.locate(followed, this.#place)
     this.#camera.track(hasBody ? [this.#place[0]!, this.#place[2]!] : undefined)
     this.#ground(scene)
@@ -183,7 +183,7 @@ export class View {
       const y = this.#top(place[2]!)
       kinds[e.kind] ??= { solid: new Path2D(), faded: new Path2D() }
       const paths = kinds[e.kind]!
-      trace(look === 'asleep' && e.handle !== c.controlled ? paths.faded : paths.solid, shapeOf(e.kind), x, y, r)
+      trace(look === 'asleep' && e.handle !== c.followed ? paths.faded : paths.solid, shapeOf(e.kind), x, y, r)
       if (look === 'owed') trace(rings, shapeOf(e.kind), x, y, r + 1.5)
     }
     // Rare kinds are drawn over frequent ones.
@@ -202,7 +202,7 @@ export class View {
 
   #radius(c: Scene, e: Drawn): number {
     const metres = c.schema.kinds[e.kind]?.body?.radius ?? defaultRadius
-    return Math.max(metres * this.#camera.scale, e.handle === c.controlled || c.nameOf(e) !== '' ? 5 : minRadius)
+    return Math.max(metres * this.#camera.scale, e.handle === c.followed || c.nameOf(e) !== '' ? 5 : minRadius)
   }
 
   /** Writes the names of entities, and draws rings around held ones. Held ones come first: a label that would cover another is left out. */
@@ -213,7 +213,7 @@ export class View {
     paper.lineJoin = 'round'
     this.#labelled.length = 0
     this.#lost(c, held)
-    const comesFirst = (e: Drawn): boolean => e.handle === c.controlled || held.has(e.handle)
+    const comesFirst = (e: Drawn): boolean => e.handle === c.followed || held.has(e.handle)
     for (const e of c.all) if (comesFirst(e)) this.#mark(c, e, held.has(e.handle))
     for (const e of c.all) {
       const name = comesFirst(e) ? '' : c.nameOf(e)
@@ -226,7 +226,7 @@ export class View {
     const place = this.#place
     if (!c.locate(e, place)) return
     const r = this.#radius(c, e)
-    const own = e.handle === c.controlled
+    const own = e.handle === c.followed
     this.#ring(own ? 'text' : 'accent', this.#left(place[0]!), this.#top(place[2]!), r + 4)
     if (isHeld) this.#lastSeen.set(e.handle, [place[0]!, place[2]!])
     this.#name(c.nameOf(e) || (isHeld ? formatHandle(e.handle) : ''), r)

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Camera } from '../page/camera.ts'
 import { leaseOf, rowsOf } from '../page/cluster.ts'
+import { codedBytes, parseMetrics } from '../page/console.ts'
 import { Controls } from '../page/controls.ts'
 import { Gestures } from '../page/gestures.ts'
 import { colours } from '../page/legend.ts'
 import { Looks } from '../page/looks.ts'
-import { codedBytes, parseMetrics } from '../page/operator.ts'
 import { notAllowed, obstacle, said, wantsToken, whyStale } from '../page/words.ts'
 import { WireError } from '../src/codes.ts'
 import { parseHandle } from '../src/handles.ts'
@@ -225,7 +225,6 @@ test('a picture follows its body until the player moves it', () => {
   c.pan(100, -50)
   c.track([11, 20])
   assert.deepEqual([c.x, c.z, c.follows, c.isAway], [0, 25, false, true])
-  assert.deepEqual(c.subject, [11, 20])
   assert.deepEqual([c.left(0), c.top(25)], [210, 420])
   c.zoomBy(1.5, 110, 420)
   assert.deepEqual([c.left(-10), c.top(25)].map(Math.round), [110, 420], 'what is under the fingers stays there')
