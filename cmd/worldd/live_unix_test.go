@@ -275,3 +275,35 @@ func TestLivePageOutage(t *testing.T) {
 		require.JSONEq(t, `{"joined": true, "gone": false}`, string(page.Next()))
 	})
 }
+
+// liveTour takes the tour of the demo.
+//
+//go:embed testdata/live_tour.js
+var liveTour string
+
+// TestLivePageTour: the tour ends with a handle that turned stale, and begins again only when asked for.
+func TestLivePageTour(t *testing.T) {
+	t.Parallel()
+	admin := serveLive(t)
+	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
+		report := b.Open(t, liveSite(t, admin, liveTour), "/live?demo").Next()
+		t.Logf("%s", report)
+		var p struct {
+			Held                   string
+			End                    struct{ Title, Text, Button string }
+			Closed, Again, Skipped bool
+			Seen                   int
+			Axe                    []string
+		}
+		require.NoError(t, json.Unmarshal(report, &p))
+		require.Regexp(t, `^You hold \d+v\d+: slot \d+, generation \d+\.`, p.Held)
+		require.Equal(t, "4 of 4: your spark went stale", p.End.Title)
+		require.Regexp(t, `^\d+v\d+ is dead.* A handle never lies\.$`, p.End.Text)
+		require.Equal(t, "Done", p.End.Button)
+		require.True(t, p.Closed)
+		require.Equal(t, 1, p.Seen, "remembered")
+		require.True(t, p.Again, "the focus is on the tour")
+		require.True(t, p.Skipped)
+		requireAccessible(t, p.Axe)
+	})
+}

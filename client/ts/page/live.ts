@@ -27,6 +27,7 @@ import { Panel } from './panel.ts'
 import { Rooms } from './rooms.ts'
 import { Spectator } from './spectate.ts'
 import { Stick } from './stick.ts'
+import { Tour } from './tour.ts'
 import { View } from './view.ts'
 import { lacksRoom, notAllowed, obstacle, said, wantsToken } from './words.ts'
 
@@ -100,6 +101,7 @@ class Session {
   readonly #scene: ClientScene
   readonly #avatar: OwnAvatar
   readonly #spectator: Spectator
+  readonly #tour: Tour
   readonly #place = new Float32Array(3)
   #sampled = 0
   #introduced = false
@@ -124,6 +126,12 @@ class Session {
       this.ended.signal,
     )
     this.#legend = new Legend((kind) => this.#hold(this.#view.nearest(this.#scene, kind, this.#held.handles)))
+    this.#tour = new Tour(
+      { mortal: () => this.#newest()?.kindName ?? '', pick: () => this.#pickNewest() },
+      this.ended.signal,
+    )
+    element('tourbegin').hidden = !isDemo
+    if (isDemo && !this.#spectator.isWatching) this.#tour.beginOnce()
     addEventListener('pagehide', () => client.close(), { signal: this.ended.signal })
     element('leave').onclick = () => client.close()
     rooms.chosen = () => client.close()
@@ -172,6 +180,13 @@ class Session {
   #hold(h: Handle | undefined, inspects = false): void {
     if (h === undefined) return
     this.#held.hold(h, inspects)
+    this.#tour.notePicked(h, this.#scene.kindName(h))
+  }
+
+  /** Holds the nearest entity of the kind that newest returns. */
+  #pickNewest(): void {
+    const newest = this.#newest()
+    if (newest) this.#hold(this.#view.nearest(this.#scene, newest.kind, this.#held.handles), true)
   }
 
   changed(s: StateChange): void {
@@ -218,6 +233,7 @@ class Session {
     const place = this.#place
     panel.frame(took, own && scene.locate(own, place) ? [place[0]!, place[2]!] : [this.#camera.x, this.#camera.z])
     held.update(scene)
+    this.#tour.update(scene)
     if (began - this.#sampled < samplePeriod) return
     this.#sampled = began
     panel.sample(client, seen, avatar, began)
@@ -255,7 +271,7 @@ class Session {
     const newest = this.#newest()
     if ((!own || !newest || newest.generation === 1) && now < this.#waitsUntil) return
     this.#introduced = true
-    if (newest === undefined) return
+    if (newest === undefined || this.#tour.isOpen) return
     held.hold(newest.handle)
     setText('advice', `Hold the nearest ${newest.kindName} and wait until it is destroyed`)
   }
