@@ -59,7 +59,7 @@ type heldHandle struct {
 	Handle  string `json:"handle"`
 	Verdict string `json:"verdict"` // live, stale or pending
 	Tenant  string `json:"tenant,omitempty"`
-	// Components are those of a live entity.
+	// Components has the components of a live entity.
 	Components []componentText `json:"components,omitempty"`
 }
 

@@ -1,4 +1,4 @@
-// What the page says while its server does not answer, and when the server is back.
+// The page's messages while its server does not answer, and the wait until it is back.
 
 import { type Admin, ServerGone } from './admin.ts'
 import type { Message } from './message.ts'

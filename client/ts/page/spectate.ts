@@ -56,7 +56,7 @@ export class Spectator {
     return `/sessions/${this.#client.welcome?.session}/watch?session=${encodeURIComponent(session)}`
   }
 
-  /** Returns to the page's own view. why is what the visitor reads, '' for nothing. */
+  /** Returns to the page's own view. The visitor reads why, unless it is ''. */
   stop(why: string): void {
     this.#session = ''
     this.watched = none

@@ -7,7 +7,7 @@ import type { Knowledge } from './scene.ts'
 /** Where the browser remembers that the visitor has seen the tour, or skipped it. */
 const seenKey = 'worldd tour'
 
-/** What the tour asks of the page. */
+/** The page's part of the tour. */
 export interface Guide {
   /** Returns the name of a kind whose entities soon die, '' while none is in view. */
   mortal(): string
