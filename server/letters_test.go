@@ -243,3 +243,18 @@ func TestFrozenRoomTellsNobody(t *testing.T) {
 		x.nodeA.grant("match/1").runs.Store(true)
 	})
 }
+
+// Messages of rooms from another node are not trusted: they make no room, and cost no memory beyond their number.
+func FuzzRoomMessages(f *testing.F) {
+	f.Add([]byte(`[{"From":"match/1","To":"match/2","Name":"saying","Body":"aGk=","epoch":1,"number":2}]`))
+	f.Add([]byte(`[{"From":"match/1","Kind":"match","Name":"saying","epoch":18446744073709551615,"number":1},{}]`))
+	f.Add([]byte(`[null]`))
+	h := newTestRooms(f, withoutPinned)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		x := newLetters(h.rooms)
+		var sent []stampedLetter
+		require.Equal(t, json.Unmarshal(b, &sent) == nil, x.receive(b) == nil)
+		require.LessOrEqual(t, len(x.newest), len(sent))
+		require.Empty(t, h.names())
+	})
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
 )
@@ -349,4 +351,19 @@ func TestRoomsThatDoNotMove(t *testing.T) {
 	})
 	h := newTestRooms(t, asIs)
 	require.ErrorIs(t, h.moveRoom(context.Background(), "match/1", "b:2"), ErrNotClustered)
+}
+
+func FuzzMoveQuestion(f *testing.F) {
+	f.Add(must.Get(json.Marshal(moveQuestion{Ask: askTake, Move: "x", Room: "match/1", By: byGame, Attributes: map[string]string{"mode": "ranked"}, Sessions: 3, Run: 7})))
+	f.Add(must.Get(json.Marshal(moveQuestion{Ask: askHand, Move: "x", Room: "match/1", Run: 7, Block: 100, From: "a", Tick: 9, Journal: []byte("frames")})))
+	f.Add([]byte(`{"ask":"drop"}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		q, err := parseMoveQuestion(b)
+		if err != nil {
+			return
+		}
+		text := must.Get(json.Marshal(q))
+		again := must.Get(parseMoveQuestion(text))
+		require.Equal(t, text, must.Get(json.Marshal(again)))
+	})
 }

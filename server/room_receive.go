@@ -46,10 +46,9 @@ type arrival struct {
 
 // answerMove answers a question of a node that a room leaves. The error is a *wire.Error.
 func (m *rooms) answerMove(ctx context.Context, question []byte) error {
-	var q moveQuestion
-	err := json.Unmarshal(question, &q)
-	if err != nil || q.Move == "" || q.By > byOperator || q.Sessions < 0 || q.Block < 0 {
-		return errBadMove
+	q, err := parseMoveQuestion(question)
+	if err != nil {
+		return err
 	}
 	switch q.Ask {
 	case askTake:
@@ -59,6 +58,15 @@ func (m *rooms) answerMove(ctx context.Context, question []byte) error {
 		return m.settleArrival(q)
 	}
 	return errBadMove
+}
+
+// parseMoveQuestion parses the question of another node, whose program may be newer.
+func parseMoveQuestion(b []byte) (q moveQuestion, err error) {
+	err = json.Unmarshal(b, &q)
+	if err != nil || q.Move == "" || q.By > byOperator || q.Sessions < 0 || q.Block < 0 || len(q.Journal) > maxHanded {
+		return q, errBadMove
+	}
+	return q, nil
 }
 
 // beginArrival makes the room, which waits for the other node.
