@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// The portable form, all of it little-endian. Its version is the lowest that can represent
+// The portable form (PROGRAM.md), all of it little-endian. Its version is the lowest that can represent
 // the program, so that each program has one form and keeps its hash:
 //
 //	magic "wfld" | version u8 | flags u8 (1: a box) | length of name u8 | params u8

@@ -10,7 +10,7 @@ const (
 )
 
 // ChangesWithTime reports whether the program's value at a point may change while the point
-// and the parameters stay the same: LANGUAGE.md, "Change with time". If params is nil, the
+// and the parameters stay the same: PROGRAM.md, "Change with time". If params is nil, the
 // defaults are used; otherwise it must have as many elements as the program has parameters.
 func (p *Program) ChangesWithTime(params []Vec4) bool {
 	env := Env{Params: params}

@@ -13,7 +13,8 @@
 // parameter, or a literal. A timed value depends on time and on no point: it is a float64
 // until it meets a point, so that effects stay smooth for years.
 //
-// LANGUAGE.md is the reference of the language, of its assembly and of the arithmetic.
+// LANGUAGE.md is the reference of the language and of its assembly, PROGRAM.md of compiled
+// programs and their arithmetic.
 //
 // # Shape
 //

@@ -104,7 +104,7 @@ func TestHashCanonical(t *testing.T) {
 	require.NotEqual(t, hash32(1, 2, 3), hash32(3, 2, 1))
 }
 
-// TestExp: exp has at most the error in LANGUAGE.md.
+// TestExp: exp has at most the error in PROGRAM.md.
 func TestExp(t *testing.T) {
 	var points Planes
 	for i := -860; i <= 860; i++ {

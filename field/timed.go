@@ -3,7 +3,7 @@ package field
 import "math"
 
 // A timed value depends on time and on no point. It is a float64, because a float32 of
-// seconds has steps of 1/8 s after twelve days (LANGUAGE.md, Time). Each operation here is
+// seconds has steps of 1/8 s after twelve days (PROGRAM.md, Time). Each operation here is
 // rounded to float64 and never fused, as float64(...) around products ensures.
 
 // evaluateTimed is evaluate in float64, for timed operands.

@@ -143,6 +143,23 @@ func ofTimedOperation(o Opcode) *Program {
 	}}).seal()
 }
 
+// timedRounding returns a program that takes products of time, rounded, from mad and nmad of the
+// same factors: the output is 0, unless these are fused.
+func timedRounding() *Program {
+	const time, seventh, product, minus = 0, 1, 2, 3
+	return (&Program{literals: []float32{1.0 / 7}, code: []instruction{
+		{op: opLoad, to: time},
+		{op: opLoad, to: seventh, uniform: uniformParams},
+		{op: opMul, to: product, operands: [4]uint8{time, seventh}},
+		{op: opNeg, to: minus, operands: [4]uint8{product}},
+		{op: opMad, to: minus, operands: [4]uint8{time, seventh, minus}},
+		{op: opNmad, to: product, operands: [4]uint8{time, seventh, product}},
+		{op: opAdd, to: planeOutput, operands: [4]uint8{planeOutput, minus}},
+		{op: opAdd, to: planeOutput + 1, operands: [4]uint8{planeOutput + 1, product}},
+		{op: opEnd},
+	}}).seal()
+}
+
 func vectorsOfField(t testing.TB) (all []*vectorOfField) {
 	add := func(p *Program, env Env, v vectorOfField) {
 		require.NoError(t, p.verify())
@@ -184,6 +201,7 @@ func vectorsOfField(t testing.TB) (all []*vectorOfField) {
 		p := must.Get(Compile(c.text + "\n"))
 		add(p, Env{Time: 0.5, Params: c.params}, vectorOfField{Name: fmt.Sprintf("change %d", i), Numbers: "grid", Points: 8})
 	}
+	add(timedRounding(), Env{Time: year + 1.0/3}, vectorOfField{Name: "timed rounding", Numbers: "grid", Points: 1})
 	return all
 }
 

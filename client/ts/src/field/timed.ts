@@ -1,4 +1,4 @@
-// Values that depend on time and not on the point are doubles (field/LANGUAGE.md, Time).
+// Values that depend on time and not on the point are doubles (field/PROGRAM.md, Time).
 
 import { exp232, floor32, hash32, max32, min32, rsqrt32, saturate32, sin32 } from './arith.ts'
 import { Op } from './program.ts'
