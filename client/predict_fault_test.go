@@ -35,6 +35,12 @@ func TestFaultsOfRanges(t *testing.T) {
 	catchFaults(t, "Range", "PastRanges")
 }
 
+// TestFaultsOfReading plays the conformance vectors to clients that misread one rule for clients that
+// simulate. The mutants of package conformance misread all others.
+func TestFaultsOfReading(t *testing.T) {
+	catchFaults(t, "Misread", "Conformance$")
+}
+
 // catchFaults runs tests with each fault whose name has a prefix, in a process of its own. A
 // fault that none of them notices is a gap in the tests.
 func catchFaults(t *testing.T, prefix, tests string) {

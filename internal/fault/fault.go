@@ -12,6 +12,7 @@
 // a name says which other tests catch it:
 //
 //	Predict, Compute, Range    package client: prediction, bodies that this server never causes, ranges of generations
+//	Misread                    package client: rules of SIMULATING.md, each of which the conformance vectors test
 //	Disk                       package imagefile: the files of images and journals
 //	Cluster                    package cluster: leases, rooms and blocks
 //	Crossing                   package server: sessions that move to other nodes, and passes

@@ -18,9 +18,21 @@ const (
 )
 
 // BodiesSchema returns the schema of the hand-made cases of clients that simulate.
-func BodiesSchema(tickHz uint16) (*schema.Schema, error) {
+func BodiesSchema(tickHz uint16) (*schema.Schema, error) { return bodiesSchema(schema.New(), tickHz) }
+
+// RidingBodiesSchema returns the schema of the cases about bodies that ride on others.
+func RidingBodiesSchema() (*schema.Schema, error) {
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
+	schema.Define[ride](s, "ride")
+	return bodiesSchema(s, BodiesHz)
+}
+
+// bodiesSchema returns s with the component body, kinds and motion.
+func bodiesSchema(s *schema.Schema, tickHz uint16) (*schema.Schema, error) {
+	if len(s.Components()) == 0 {
+		schema.Define[schema.Body](s, schema.BodyComponent)
+	}
 	if err := s.Err(); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func Schemas() (all []*schema.Schema, err error) {
 		TalkSchema, TextsSchema, HeavySchema, ProvisionalSchema,
 		func() (*schema.Schema, error) { return BodiesSchema(BodiesHz) },
 		func() (*schema.Schema, error) { return BodiesSchema(FastBodiesHz) },
-		VaultSchema,
+		VaultSchema, RidingBodiesSchema,
 	} {
 		s, err := define()
 		if err != nil {
@@ -131,9 +131,9 @@ func Append(b []byte, cases []Case) ([]byte, error) {
 }
 
 // SessionFiles returns the files of a folder of vectors that hold sessions. The others have forms of
-// their own.
+// their own, but for reload.jsonl: the Go client does not resume the session of an earlier process.
 func SessionFiles(dir string) ([]string, error) {
-	others := []string{"rows.jsonl", "exact.jsonl", "schemas.jsonl", "binding.jsonl", "versions.jsonl", "rooms.jsonl"}
+	others := []string{"rows.jsonl", "exact.jsonl", "schemas.jsonl", "binding.jsonl", "versions.jsonl", "rooms.jsonl", "reload.jsonl"}
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	return slices.DeleteFunc(files, func(file string) bool { return slices.Contains(others, filepath.Base(file)) }), err
 }

@@ -28,6 +28,7 @@ export interface Step {
   stream?: string
   datagram?: string
   lost?: boolean
+  forgotten?: boolean
   provisional?: { handles: string[]; command?: number; input?: number }
   send?: { command?: string; id?: number; words?: number[]; texts?: string[] }
   expect?: Expect
@@ -46,8 +47,9 @@ const encoder = new TextEncoder()
 
 /** A session of a case. */
 export class Player {
-  readonly session: Session
+  session: Session
   readonly events = new Events()
+  private readonly config: SessionConfig
   private readonly handles: Handle[]
   private readonly base64: Base64
   private readonly verdicts = new Map<Handle, string>()
@@ -62,13 +64,14 @@ export class Player {
     this.events.any = (tick, kind, p) => this.heard.push({ tick, event: kind.name, ...this.contents(p) })
     this.handles = handles.map((h) => parseHandle(h)!)
     this.base64 = base64
-    this.session = new Session({
+    this.config = {
       tables,
       events: this.events,
       result: (r) => this.result(r),
       ...(simulate && { simulation }),
       ...more,
-    })
+    }
+    this.session = new Session(this.config)
   }
 
   private texts(texts: readonly Text[]): string[] {
@@ -95,7 +98,7 @@ export class Player {
     try {
       if (s.provisional) this.name(s.provisional)
       else if (s.send) e.sent = this.send(s.send)
-      else if (s.lost) e.hello = this.reconnect()
+      else if (s.lost) e.hello = this.reconnect(s.forgotten ?? false)
       else if (s.datagram) {
         const outcome = this.session.receiveDatagram(this.base64.decode(s.datagram), 0)
         if (outcome !== undefined && this.session.joined) e.outcome = outcome
@@ -238,10 +241,14 @@ export class Player {
     return { values, texts }
   }
 
-  private reconnect(): object {
+  private reconnect(forgotten: boolean): object {
     this.session.takeStream()
     this.asked.clear()
     this.session.lost(new WireError(11))
+    if (forgotten) {
+      this.session = new Session(this.config, { kept: this.session.keep('') })
+      this.taken = 0
+    }
     this.session.reconnect()
     const frames = new FrameReader()
     frames.feed(this.session.takeStream())

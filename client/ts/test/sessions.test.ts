@@ -12,6 +12,7 @@ const files = [
   'hostile',
   'load',
   'moves',
+  'reload',
   'rides',
   'texts',
   'provisional',

@@ -44,6 +44,7 @@ type (
 		heard        []vectorEvent     // in this step
 		results      []vectorResult    // in this step
 		arrived      int               // Arrived messages sent in this step
+		kept         *vectorHello      // session of a client that has lost what it applied, until a Welcome
 	}
 	// pageSession holds the state of a session that a client keeps over its connections.
 	pageSession struct {
@@ -146,8 +147,28 @@ func (c *pageClient) attempt(f func()) (code string) {
 	return ""
 }
 
+// reload breaks the connection and drops all but what a Hello names, section 4.1.
+func (c *pageClient) reload() *vectorHello {
+	h := c.lose()
+	if len(h.Secret) == 0 {
+		return h
+	}
+	if c.keeps(reloadNamesNone) {
+		h.Structure = 1<<32 - 1
+	}
+	c.kept = h
+	if c.keeps(reloadForgetsCells) {
+		c.session, c.provisionals, c.asks, c.faults = nil, map[uint32]pageProvisional{}, true, 0
+	}
+	return h
+}
+
 // lose breaks the connection and opens another, section 4.1.
 func (c *pageClient) lose() *vectorHello {
+	if c.kept != nil && c.keeps(reloadKeepsSecret) {
+		c.joined, c.stream = false, nil
+		return c.kept
+	}
 	c.joined = false
 	if c.keeps(partialMessageDropped) {
 		c.stream = nil
@@ -298,7 +319,7 @@ func (c *pageClient) welcome(m map[string]any) {
 	} else {
 		c.begin(m)
 	}
-	c.joined, c.asks = true, false
+	c.joined, c.asks, c.kept = true, false, nil
 }
 
 // readText makes a schema text that is not empty the server's schema.
@@ -315,6 +336,9 @@ func (c *pageClient) readText(text string) {
 
 // structureOf returns the required structure number of a Welcome.
 func (c *pageClient) structureOf(m map[string]any) uint64 {
+	if c.kept != nil && m["resumed"] == uint64(1) {
+		return uint64(c.kept.Structure)
+	}
 	if c.session != nil && m["resumed"] == uint64(1) {
 		return c.session.structure
 	}
@@ -324,8 +348,8 @@ func (c *pageClient) structureOf(m map[string]any) uint64 {
 // resume continues the session over a new connection.
 func (c *pageClient) resume(m map[string]any) {
 	s := c.session
-	if s == nil || s.secret == "" {
-		if c.keeps(resumedOnlyIfAsked) {
+	if s == nil || s.secret == "" || c.kept != nil {
+		if c.keeps(resumedOnlyIfAsked) && (c.kept == nil || c.keeps(reloadNotResumed)) {
 			c.breach()
 		}
 		c.begin(m)
@@ -368,11 +392,18 @@ func (c *pageClient) begin(m map[string]any) {
 	was := c.session
 	s := &pageSession{welcome: m, secret: m["secret"].(string), cells: map[uint32]pageCell{}, applied: map[uint64]bool{}}
 	c.session = s
+	if c.kept == nil || c.keeps(reloadBeginsAgain) {
+		s.structure = m["structure"].(uint64)
+	}
+	if c.kept == nil || c.keeps(reloadFence) {
+		s.fence = s.structure
+	}
+	if c.kept == nil || c.keeps(reloadCommands) {
+		s.commands = m["commands"].(uint64)
+	}
 	if was == nil {
 		return
 	}
-	s.structure = m["structure"].(uint64)
-	s.fence = s.structure
 	c.renewProvisionals(was.welcome["epoch"] != m["epoch"])
 	if !c.keeps(structureRestarts) {
 		s.structure = was.structure
@@ -645,6 +676,12 @@ func (c *pageClient) apply(h pageState, rows []*pageRow, entities []*pageEntity)
 // acknowledge marks a snapshot as applied.
 func (c *pageClient) acknowledge(seq uint64) {
 	s := c.session
+	if seq == s.newest+64 && !c.keeps(maskAtJump64) {
+		delete(s.applied, s.newest)
+	}
+	if seq > s.newest+64 && !c.keeps(maskBeyondJump64) { // as a machine that shifts by seq - newest modulo 64
+		s.applied[seq-1-(seq-s.newest-1)%64] = true
+	}
 	s.applied[seq] = true
 	s.newest = max(s.newest, seq)
 	if !c.keeps(newestIsHighest) {
@@ -706,6 +743,8 @@ func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageRe
 		c.name(step.Provisional)
 	case step.Send != nil:
 		got.Sent = c.send(step.Send)
+	case step.Lost && step.Forgotten:
+		got.Hello = c.reload()
 	case step.Lost:
 		got.Hello = c.lose()
 	case step.Datagram != nil:

@@ -52,6 +52,9 @@ func (c *pageClient) move(m map[string]any) {
 // the session has moved to.
 func (c *pageClient) movedTo(m map[string]any) bool {
 	s := c.session
+	if c.kept != nil {
+		return m["resumed"] == uint64(0) && (m["session"] == c.kept.Session || !c.keeps(reloadSession)) && m["structure"].(uint64) > 0
+	}
 	if s == nil || s.secret == "" || m["resumed"] != uint64(0) || !c.keeps(lostMove) {
 		return false
 	}

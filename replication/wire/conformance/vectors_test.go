@@ -26,31 +26,41 @@ type (
 		steps        []vectorStep
 	}
 	vectorStep struct {
-		Case, Schema     string
-		Simulate, Plain  bool
-		Handles          []bulk.Handle
-		Stream, Datagram []byte
-		Lost             bool
-		Provisional      *vectorProvisional
-		Send             *vectorSend
-		Expect           vectorExpect
+		Case        string             `json:"case,omitempty"`
+		About       string             `json:"about,omitempty"`
+		Protocol    int                `json:"protocol,omitempty"`
+		Schema      string             `json:"schema,omitempty"`
+		SchemaHash  string             `json:"schema_hash,omitempty"`
+		Simulate    bool               `json:"simulate,omitempty"`
+		Plain       bool               `json:"plain,omitempty"`
+		Handles     []bulk.Handle      `json:"handles,omitempty"`
+		Stream      []byte             `json:"stream,omitempty"`
+		Datagram    []byte             `json:"datagram,omitempty"`
+		Lost        bool               `json:"lost,omitempty"`
+		Forgotten   bool               `json:"forgotten,omitempty"`
+		Provisional *vectorProvisional `json:"provisional,omitempty"`
+		Send        *vectorSend        `json:"send,omitempty"`
+		Expect      *vectorExpect      `json:"expect,omitempty"`
 	}
 	vectorProvisional struct {
-		Handles        []bulk.Handle
-		Command, Input uint32
+		Handles []bulk.Handle `json:"handles"`
+		Command uint32        `json:"command,omitempty"`
+		Input   uint32        `json:"input,omitempty"`
 	}
 	vectorExpect struct {
-		Outcome, Error    string
-		Hello             *vectorHello
-		Structure, Newest uint32
-		Mask              string
-		Faults            uint64
-		Verdicts          map[bulk.Handle]string
-		Entities          []vectorEntity
-		Events            []vectorEvent
-		Results           []vectorResult
-		Sent              []byte
-		Arrived           int
+		Outcome   string                 `json:"outcome,omitempty"`
+		Error     string                 `json:"error,omitempty"`
+		Hello     *vectorHello           `json:"hello,omitempty"`
+		Structure uint32                 `json:"structure"`
+		Newest    uint32                 `json:"newest"`
+		Mask      string                 `json:"mask"`
+		Faults    uint64                 `json:"faults"`
+		Verdicts  map[bulk.Handle]string `json:"verdicts,omitempty"`
+		Entities  []vectorEntity         `json:"entities,omitempty"`
+		Events    []vectorEvent          `json:"events,omitempty"`
+		Results   []vectorResult         `json:"results,omitempty"`
+		Sent      []byte                 `json:"sent,omitempty"`
+		Arrived   int                    `json:"arrived,omitempty"`
 	}
 	vectorSend struct {
 		Command string
@@ -71,19 +81,19 @@ type (
 		Texts [][]byte
 	}
 	vectorHello struct {
-		Session   uint64
-		Secret    []byte
-		Structure uint32
+		Session   uint64 `json:"session"`
+		Secret    []byte `json:"secret"`
+		Structure uint32 `json:"structure"`
 	}
 	vectorEntity struct {
-		Handle     bulk.Handle
-		Kind       uint32
-		Tick       uint32
-		Components uint32
-		Owned      bool
-		Values     []uint32 `json:"words"`
-		Texts      [][]byte
-		Teleported uint32
+		Handle     bulk.Handle `json:"handle"`
+		Kind       uint32      `json:"kind"`
+		Tick       uint32      `json:"tick"`
+		Components uint32      `json:"components"`
+		Owned      bool        `json:"owned,omitempty"`
+		Values     []uint32    `json:"words"`
+		Texts      [][]byte    `json:"texts,omitempty"`
+		Teleported uint32      `json:"teleported,omitempty"`
 	}
 )
 
@@ -124,8 +134,8 @@ func readVectors(t testing.TB) (cases []vectorCase) {
 func (v *vectorCase) play(c *pageClient) string {
 	before := &pageResult{verdicts: map[bulk.Handle]string{}}
 	for i, step := range v.steps {
-		if got := c.play(step, v.handles, before); !reflect.DeepEqual(got, step.Expect) {
-			return fmt.Sprintf("%s, step %d:\n got %+v\nwant %+v", v.name, i+1, got, step.Expect)
+		if got := c.play(step, v.handles, before); !reflect.DeepEqual(&got, step.Expect) {
+			return fmt.Sprintf("%s, step %d:\n got %+v\nwant %+v", v.name, i+1, got, *step.Expect)
 		}
 	}
 	return ""

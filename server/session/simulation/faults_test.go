@@ -105,7 +105,7 @@ func faultLines(t *testing.T) (lines []faultLine) {
 	faults := must.Get(fault.All())
 	for _, f := range faults {
 		// TestFaultRooms, TestFaultCrash, TestFaultPassages and the tests of packages client, internal/botrun, server/imagefile and server/cluster catch the others.
-		if !slices.ContainsFunc([]string{"Predict", "Compute", "Shoot", "Room", "Crash", "Passage", "Disk", "Cluster", "Crossing", "Range"}, func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
+		if !slices.ContainsFunc([]string{"Predict", "Compute", "Shoot", "Room", "Crash", "Passage", "Disk", "Cluster", "Crossing", "Range", "Misread"}, func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
 			lines = append(lines, faultLine{name: f.Name, breaks: f.Breaks})
 		}
 	}

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,6 +25,7 @@ type bodyMaker struct {
 	tickHz uint16
 	schema *schema.Schema
 	codec  *rowcodec.Codec
+	mounts []bulk.Handle // by slot; nil: the entities have no component ride
 	cases  []vectors.Case
 }
 
@@ -46,12 +48,15 @@ type bodyRow struct {
 	state     wire.BodyState
 	back, age uint32
 	base      wire.BodyState
+	anchored  bool // to the row before
 }
 
-func newBodyMaker(t *testing.T, tickHz uint16) *bodyMaker {
-	s := must.Get(vectors.BodiesSchema(tickHz))
+func newBodyMaker(t *testing.T, tickHz uint16, s *schema.Schema) *bodyMaker {
 	return &bodyMaker{t: t, tickHz: tickHz, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables())}
 }
+
+// mask returns the components of the entities.
+func (k *bodyMaker) mask() uint32 { return 1<<len(k.schema.Components()) - 1 }
 
 func (k *bodyMaker) session() *bodySession {
 	s := &bodySession{k: k, floor: hostileFloor}
@@ -101,19 +106,26 @@ func (s *bodySession) snapshot(h wire.StateHeader, rows ...bodyRow) *bodySession
 	}
 	next := uint32(0)
 	for _, r := range rows {
-		_, grid := s.k.quantise(r.state)
+		_, grid := s.k.quantise(r.slot, r.state)
 		wire.AppendRowHeader(&w, coding, r.slot-next, wire.Baseline{Age: r.age})
 		wire.AppendExact(&w, wire.Exact{Form: wire.FormOf(&r.state, &grid), Back: r.back})
 		next = r.slot + 1
 	}
-	for _, r := range rows {
-		values, grid := s.k.quantise(r.state)
+	for i, r := range rows {
+		values, grid := s.k.quantise(r.slot, r.state)
 		var past *rowcodec.Past
 		if r.age > r.back {
-			base, _ := s.k.quantise(r.base)
+			base, _ := s.k.quantise(r.slot, r.base)
 			past = &rowcodec.Past{Base: base, Age: r.age - r.back}
 		}
-		s.k.codec.Append(&w, rowschema.Row{Mask: 1, Values: values}, past)
+		if r.anchored {
+			parent := rows[i-1]
+			now, _ := s.k.quantise(parent.slot, parent.state)
+			base, _ := s.k.quantise(parent.slot, parent.base)
+			past.Anchor = new(rowcodec.Anchor)
+			s.k.codec.SetAnchor(past.Anchor, 1, now, base, nil)
+		}
+		s.k.codec.Append(&w, rowschema.Row{Mask: s.k.mask(), Values: values}, past)
 		wire.AppendBody(&w, wire.FormOf(&r.state, &grid), &r.state, &grid)
 	}
 	s.steps = append(s.steps, vectors.Step{Datagram: w.Bytes()})
@@ -125,12 +137,19 @@ func (s *bodySession) complete(seq, tick uint32) *bodySession {
 	return s.snapshot(wire.StateHeader{Seq: seq, Tick: tick, Complete: true})
 }
 
-// quantise returns the values of a state's row, and the body restored from them.
-func (k *bodyMaker) quantise(s wire.BodyState) (values []uint32, g wire.Grid) {
+// quantise returns the values of the row of an entity in a state, and the body restored from them.
+func (k *bodyMaker) quantise(slot uint32, s wire.BodyState) (values []uint32, g wire.Grid) {
 	b := schema.Body{Position: s.Position, Velocity: s.Velocity}
 	values = make([]uint32, k.schema.Values())
 	rowschema.New(k.schema).Component(0).Quantise(&b, values)
 	rowschema.New(k.schema).Component(0).Restore(values, &b)
+	if k.mounts != nil {
+		ride := values[k.schema.Components()[1].Offset:]
+		for i, x := range s.Position {
+			ride[i] = uint32(64 * (x + 64))
+		}
+		ride[3], ride[4] = k.mounts[slot].Index(), k.mounts[slot].Generation()
+	}
 	copy(g[:3], b.Position[:])
 	copy(g[3:], b.Velocity[:])
 	return values, g
@@ -140,10 +159,10 @@ func (s *bodySession) handle(slot uint32) bulk.Handle { return bulk.NewHandle(sl
 
 // enter returns an Enter with a state of back ticks before its message.
 func (s *bodySession) enter(slot, kind uint32, b wire.BodyState, back uint32) []byte {
-	values, grid := s.k.quantise(b)
+	values, grid := s.k.quantise(slot, b)
 	form := wire.FormOf(&b, &grid)
 	var w bitio.Writer
-	rowschema.New(s.k.schema).AppendFull(&w, rowschema.Row{Mask: 1, Values: values})
+	rowschema.New(s.k.schema).AppendFull(&w, rowschema.Row{Mask: s.k.mask(), Values: values})
 	wire.AppendBody(&w, form, &b, &grid)
 	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: s.handle(slot), Kind: kind, Row: w.Bytes(), Exact: wire.Exact{Form: form, Back: back}})
 }
@@ -202,7 +221,7 @@ func (k *bodyMaker) awake(c *vectors.Case, want bool) {
 }
 
 func bodyCases(t *testing.T) []vectors.Case {
-	k := newBodyMaker(t, vectors.BodiesHz)
+	k := newBodyMaker(t, vectors.BodiesHz, must.Get(vectors.BodiesSchema(vectors.BodiesHz)))
 	k.wakes()
 	k.times()
 	k.linked()
@@ -212,9 +231,29 @@ func bodyCases(t *testing.T) []vectors.Case {
 	k.overMoves()
 	k.wrongRecords()
 	k.oldestStates()
-	fast := newBodyMaker(t, vectors.FastBodiesHz)
+	fast := newBodyMaker(t, vectors.FastBodiesHz, must.Get(vectors.BodiesSchema(vectors.FastBodiesHz)))
 	fast.oldestStates()
-	return append(k.cases, fast.cases...)
+	riding := newBodyMaker(t, vectors.BodiesHz, must.Get(vectors.RidingBodiesSchema()))
+	riding.anchors()
+	return slices.Concat(k.cases, fast.cases, riding.cases)
+}
+
+// anchors adds cases of a body on slot 2 that rides on that of slot 1.
+func (k *bodyMaker) anchors() {
+	k.mounts = []bulk.Handle{0, 0, bulk.NewHandle(1, hostileFloor)}
+	before := [2]wire.BodyState{flyingAt(0, 40), flyingAt(1, 40)}
+	after := [2]wire.BodyState{flyingAt(6, 40), flyingAt(7, 40)}
+	for _, back := range [][2]uint32{{0, 0}, {1, 1}, {1, 2}, {2, 1}} {
+		s := k.session()
+		s.structure(bodiesTick, s.enter(1, vectors.BodiesBall, before[0], 0), s.enter(2, vectors.BodiesBall, before[1], 0))
+		s.snapshot(wire.StateHeader{Seq: 1, Tick: 104, Complete: true},
+			bodyRow{slot: 1, state: after[0], back: back[0], age: 4, base: before[0]},
+			bodyRow{slot: 2, state: after[1], back: back[1], age: 4, base: before[1], anchored: back[0] == back[1]})
+		c := k.add(wire.OK, fmt.Sprintf("a ride of %d on a row of %d ticks before", back[1], back[0]), "a row is anchored to one with the same back alone", s)
+		for slot, want := range after {
+			require.InDelta(k.t, want.Position[0], bodyOfWords(k.stateOf(c, uint32(slot)+1)).Position[0], 5)
+		}
+	}
 }
 
 // pushed begins a session with the program push as number 0, and the ball on slot 1.
@@ -277,6 +316,13 @@ func (k *bodyMaker) times() {
 	s.complete(1, 102).structure(102, wire.EffectChanged{Effect: effectHandle(0), HasPath: true, Path: linear}.Append(nil))
 	c := k.add(wire.OK, "path of a change", "ticks of a changed path count from the first of its change", s.complete(2, 108))
 	k.awake(c, true)
+	s = k.session()
+	s.structure(bodiesTick, k.program(0, boxText), s.enter(1, vectors.BodiesBall, asleepAt(1.5), 0), added(0, func(e *wire.EffectAdded) {
+		e.Age, e.Path = 40, wire.Path{Form: wire.PathLinear, Center: [3]float32{-39.5, 0.5, 0}, Velocity: [3]float32{20, 0, 0}}
+	}))
+	c = k.add(wire.OK, "first tick of an older effect", "an older effect has not moved in its first tick, and wakes nothing", s.complete(1, 101).complete(2, 102))
+	k.awake(c, true)
+	require.Len(k.t, c.Steps[2].Expect.Exact, 0, "in the first tick")
 	s = k.session()
 	s.structure(bodiesTick, k.program(0, lateText), s.enter(1, vectors.BodiesBall, flyingAt(0, 0), 0), added(0, func(e *wire.EffectAdded) { e.Age = 2 * vectors.BodiesHz }))
 	s.structure(bodiesTick, wire.EffectChanged{Effect: effectHandle(0), HasParams: true, Params: wiretest.Floats(-4, 0, 0, 0)}.Append(nil))

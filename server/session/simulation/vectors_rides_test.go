@@ -214,6 +214,11 @@ func (k *riders) baselines() {
 	k.add("32 states", "the oldest of 32 states is a baseline, and then no longer: one more state is kept", append(steps, datagrams(
 		one(n, ridersTick+n, ridersTick+n, n, 0), one(n+1, ridersTick+n+1, ridersTick+n+1, n+1, 0), one(n+2, ridersTick+n+1, ridersTick+n+1, n, 0))...)...)
 	k.outcomes("applied", "unreadable", "applied")
+	steps = []vectors.Step{entered}
+	for _, seq := range []uint32{1, 2, 33, 34, 66, 67, 100, 101, 164, 165, 229, 230, 295, 296, 392, 393, 521, 522, 650} { // by 1, 31, 32, 33, 63, 64, 65, 96 and 128
+		steps = append(steps, vectors.Step{Datagram: wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: ridersTick, Structure: 1})})
+	}
+	k.add("jumps", "seq rises by 31 to 33, 63 to 65, 96 and 128: the mask moves by as much", steps...)
 	waiting := func(seq, stateTick uint32) []byte {
 		return k.datagram(wire.StateHeader{Seq: seq, Tick: 60, Structure: 1}, stateTick, riderRow{slot: 1})
 	}
