@@ -15,7 +15,7 @@ import (
 // listed may not exist. C is cgo.
 const graph = `
 internal/address
-internal/commandline internal/regularfile internal/spelling kong
+internal/commandline internal/printable internal/regularfile internal/spelling kong
 internal/bitio
 internal/rowschema  bulk internal/bitio replication/schema replication/wire
 internal/rowcodec   internal/bitio internal/rowschema replication/wire replication/schema
@@ -93,8 +93,8 @@ client              bulk client/internal/bodies client/internal/predict client/i
 loadtest/rig        client internal/simtest replication/wire server server/session world
 loadtest/bot        bulk client replication/schema replication/wire
 internal/botrun     bulk client internal/printable internal/recent internal/rowcodec internal/rowschema internal/spelling loadtest/bot replication/schema replication/wire server/token hdrhistogram quic-go zap
-internal/botrun/page internal/atomicfile internal/botrun
-loadtest/command    client internal/address internal/atomicfile internal/botrun internal/botrun/page internal/commandline internal/regularfile loadtest/bot server/token hdrhistogram kong prommodel promtext zap
+internal/botrun/page internal/atomicfile internal/botrun internal/printable
+loadtest/command    client internal/address internal/atomicfile internal/botrun internal/botrun/page internal/commandline internal/printable internal/regularfile loadtest/bot server/token hdrhistogram kong prommodel promtext zap
 loadtest            internal/commandline internal/scenes/bots loadtest/command
 cmd/worldd          field internal/atomicfile internal/effectfile internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
 server/host         client field internal/address internal/admin internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/cstruct internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/agones server/cluster server/cluster/etcd server/cluster/link server/cluster/nodefile server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema

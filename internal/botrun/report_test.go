@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -139,6 +140,22 @@ func TestSummaryAndLive(t *testing.T) {
 	require.NoError(t, sampleReport().WriteSummary(&b, true))
 	require.Contains(t, b.String(), "\x1b[32m✓")
 	require.Contains(t, b.String(), "\x1b[31m✗")
+}
+
+// Texts of servers, of names in the world and of an earlier report forge nothing in a terminal.
+func TestSummaryIsPrintable(t *testing.T) {
+	const forged = "x\x1b[2J\a\r\n\u202e\u200b"
+	r := sampleReport()
+	r.Server, r.Failures, r.Failed = forged, []Failure{{Bot: 1, Why: forged}}, 1
+	r.Confusions = []bot.Confusion{{Bot: 1, What: forged}}
+	r.Game = map[string]float64{forged: 1}
+	r.Baseline = &Baseline{forged, sampleReport()}
+	var b bytes.Buffer
+	require.NoError(t, r.WriteSummary(&b, false))
+	for line := range strings.Lines(b.String()) {
+		require.Equal(t, strings.TrimSuffix(line, "\n"), printable.Text(strings.TrimSuffix(line, "\n")))
+	}
+	require.Equal(t, 5, strings.Count(b.String(), `x\u001b[2J\u0007\r\n\u202e\u200b`), b.String())
 }
 
 func golden(t *testing.T, name string, got []byte) {

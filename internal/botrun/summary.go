@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/worldd/worldd/internal/printable"
 )
 
 // WriteSummary writes a run's checks and thresholds with ✓ or ✗, then its figures.
@@ -16,7 +18,7 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 	r.writeChecks(&b, color, thresholds)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-10s", name)
-		fmt.Fprintf(&b, format+"\n", args...)
+		b.WriteString(printable.Text(fmt.Sprintf(format, args...)) + "\n")
 	}
 	b.WriteString("\n")
 	ended := ""
@@ -135,13 +137,13 @@ func (r *Report) writeChanges(b *strings.Builder) {
 	if r.Baseline == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n  compared with %s", r.Baseline.Name)
+	fmt.Fprintf(b, "\n  compared with %s", printable.Text(r.Baseline.Name))
 	if other := r.OtherConditions(); other != "" {
-		fmt.Fprintf(b, ", which had %s", other)
+		fmt.Fprintf(b, ", which had %s", printable.Text(other))
 	}
 	b.WriteString("\n")
 	for _, c := range r.Changes() {
-		fmt.Fprintf(b, "    %-24s %13s  to %13s  %9s\n", c.Metric, c.Before, c.Now, c.Share())
+		fmt.Fprintf(b, "    %-24s %13s  to %13s  %9s\n", printable.Text(c.Metric), c.Before, c.Now, c.Share())
 	}
 }
 
@@ -154,7 +156,7 @@ func (r *Report) writeChecks(b *strings.Builder, color bool, thresholds []Thresh
 		if !color {
 			on, off = "", ""
 		}
-		fmt.Fprintf(b, "  %s%s %-22s%s %s\n", on, mark, c.What, off, c.Found)
+		fmt.Fprintf(b, "  %s%s %-22s%s %s\n", on, mark, printable.Text(c.What), off, printable.Text(c.Found))
 	}
 }
 
@@ -162,19 +164,19 @@ func (r *Report) writeTroubles(b *strings.Builder) {
 	if len(r.Failures) > 0 {
 		fmt.Fprintf(b, "\n  failures (%d of %d)\n", len(r.Failures), r.Failed)
 		for _, f := range r.Failures {
-			fmt.Fprintf(b, "    %v\n", f)
+			b.WriteString("    " + printable.Text(fmt.Sprint(f)) + "\n")
 		}
 	}
 	if len(r.Divergences) > 0 {
 		fmt.Fprintf(b, "\n  audits that failed (%d of %s)\n", len(r.Divergences), groupDigits(r.Motion.Faults))
 		for _, d := range r.Divergences {
-			fmt.Fprintf(b, "    %v\n", d)
+			b.WriteString("    " + printable.Text(fmt.Sprint(d)) + "\n")
 		}
 	}
 	if len(r.Confusions) > 0 {
 		fmt.Fprintf(b, "\n  confusions (%d of %s)\n", len(r.Confusions), groupDigits(r.Handles.Confusions))
 		for _, c := range r.Confusions {
-			fmt.Fprintf(b, "    %v\n", c)
+			b.WriteString("    " + printable.Text(fmt.Sprint(c)) + "\n")
 		}
 	}
 }

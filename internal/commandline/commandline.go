@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/worldd/worldd/internal/printable"
 )
 
 // Program describes a program in its help and messages.
@@ -76,7 +78,7 @@ func Parse(target any, p Program, args []string, stdout, stderr io.Writer, vars 
 			Summary: short, Compact: short, NoExpandSubcommands: short, ValueFormatter: kong.DefaultHelpValueFormatter,
 		}, wrong.Context)
 	}
-	fmt.Fprintf(stderr, "\n%s: %v\n", p.Name, err)
+	fmt.Fprintf(stderr, "\n%s: %s\n", p.Name, printable.Lines(err.Error()))
 	return nil, Usage
 }
 

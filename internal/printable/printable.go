@@ -3,7 +3,10 @@
 package printable
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -36,6 +39,35 @@ func Text(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// Lines returns s with each line as Text returns it. Line ends stay.
+func Lines(s string) string {
+	if !strings.ContainsFunc(s, unsafe) {
+		return s
+	}
+	var b strings.Builder
+	for line := range strings.SplitAfterSeq(s, "\n") {
+		body, ended := strings.CutSuffix(line, "\n")
+		b.WriteString(Text(body))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// WriteJSON writes v as JSON with a line end, in the form of Lines: the values are the same. Nested
+// values are on lines of their own, unless indent is empty.
+func WriteJSON(w io.Writer, v any, indent string) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, Lines(text.String()))
+	return err
 }
 
 func unsafe(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }

@@ -28,6 +28,23 @@ func TestText(t *testing.T) {
 	}
 }
 
+// Lines and WriteJSON keep line ends and values.
+func TestLines(t *testing.T) {
+	require.Equal(t, "a\nb", printable.Lines("a\nb"))
+	require.Equal(t, "\\u001b[2J\n\n  x\\u202e\n", printable.Lines("\x1b[2J\n\n  x\u202e\n"))
+	type report struct{ Name string }
+	for _, r := range []report{{"ann"}, {"\x1b[2J\a\r\n\u202e\u200b\u009b<\\"}} {
+		var text strings.Builder
+		require.NoError(t, printable.WriteJSON(&text, r, "  "))
+		require.NotContains(t, strings.TrimSuffix(text.String(), "\n"), "\u202e")
+		require.Equal(t, 3, strings.Count(text.String(), "\n"), "lines of the JSON alone")
+		var back report
+		require.NoError(t, json.Unmarshal([]byte(text.String()), &back))
+		require.Equal(t, r, back)
+	}
+	require.Error(t, printable.WriteJSON(&strings.Builder{}, func() {}, ""))
+}
+
 // For any text, the result is printable and does not change again. It decodes to the text,
 // unless that had backslashes or was not UTF-8. JSON keeps its value.
 func FuzzText(f *testing.F) {

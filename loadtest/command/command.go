@@ -6,7 +6,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/botrun/page"
 	"github.com/worldd/worldd/internal/commandline"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server/token"
@@ -259,7 +259,7 @@ func (f *Flags) Run(ctx context.Context, program string, stdout, stderr io.Write
 	}
 	switch {
 	case err != nil:
-		fmt.Fprintf(stderr, "%s: %v\n", f.program, err)
+		fmt.Fprintf(stderr, "%s: %s\n", f.program, printable.Lines(err.Error()))
 		return exitError
 	case report.Interrupted && len(f.thresholds) > 0:
 		fmt.Fprintf(stderr, "%s: interrupted: --fail could not be evaluated\n", f.program)
@@ -342,7 +342,7 @@ func (f *Flags) writeReport(report *botrun.Report, stdout, stderr io.Writer) err
 		fmt.Fprintf(summary, "\n  page       %s\n", f.HTML)
 	}
 	if f.JSON {
-		return json.NewEncoder(stdout).Encode(report)
+		return printable.WriteJSON(stdout, report, "")
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/internal/botrun"
+	"github.com/worldd/worldd/internal/printable"
 )
 
 const (
@@ -173,7 +173,7 @@ func (f *Flags) runLimit(ctx context.Context, stdout, stderr io.Writer) int {
 	before := 0.0
 	if f.admin != nil {
 		if _, err := f.admin.serverNowWithin(ctx, firstAnswer); err != nil {
-			fmt.Fprintf(stderr, "%s: %v\n", f.program, err)
+			fmt.Fprintf(stderr, "%s: %s\n", f.program, printable.Lines(err.Error()))
 			return exitError
 		}
 		before = f.admin.meters.resident
@@ -197,12 +197,12 @@ func (f *Flags) runLimit(ctx context.Context, stdout, stderr io.Writer) int {
 	fmt.Fprintf(table, "%8s %9s %9s %9s %7s %9s  %s\n", "bots", "tick p99", "latency", "snapshots", "cores", "resident", "result")
 	found, err := findLimit(search{first: f.Bots, most: f.MostBots}, f.thresholds, before, play, func(s limitStep) { writeStep(table, s) })
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", f.program, err)
+		fmt.Fprintf(stderr, "%s: %s\n", f.program, printable.Lines(err.Error()))
 		return exitError
 	}
 	found.write(table)
 	if f.JSON {
-		err = json.NewEncoder(stdout).Encode(found)
+		err = printable.WriteJSON(stdout, found, "")
 	}
 	if err != nil || found.Limit == 0 {
 		return exitError

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -40,9 +41,9 @@ func (c *checkCommand) run(_ context.Context, p *program) error {
 	}
 	name := cmp.Or(c.worldName(), p.Name)
 	for _, w := range warnings {
-		fmt.Fprintf(p.err, "%s: warning: %s\n", name, w)
+		fmt.Fprintf(p.err, "%s: warning: %s\n", name, printable.Lines(w))
 	}
-	if _, err = fmt.Fprintf(p.out, "%s: ok: %s\n", name, summary); err != nil || !c.Determinism {
+	if _, err = fmt.Fprintf(p.out, "%s: ok: %s\n", name, printable.Lines(summary)); err != nil || !c.Determinism {
 		return err
 	}
 	return p.checkDeterminism(name, c.worldName(), c.Ticks)

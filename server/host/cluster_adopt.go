@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/server/cluster"
 )
 
@@ -43,6 +44,6 @@ func (c *clusterAdoptCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "adopted: the directory is %s, and rooms continue after the time of a lease\n", id)
+	fmt.Fprintf(p.out, "adopted: the directory is %s, and rooms continue after the time of a lease\n", printable.Text(id))
 	return nil
 }

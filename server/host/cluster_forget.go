@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/server/cluster"
 )
 
@@ -36,6 +37,6 @@ func (c *clusterForgetCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "forgotten: room %s begins without its image %s\n", c.Room, image.Name())
+	fmt.Fprintf(p.out, "forgotten: room %s begins without its image %s\n", c.Room, printable.Text(image.Name()))
 	return nil
 }

@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/botrun/page"
 	"github.com/worldd/worldd/internal/commandline"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/session"
 )
@@ -94,7 +94,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 		talk = p.err
 	}
 	began := time.Now()
-	fmt.Fprintf(talk, "%s demo: %s, %s %s over QUIC on %v\n", p.Name, hosted.title, countOf(c.Bots, "bot", "bots"), c.setDuration(talk), s.Addr())
+	fmt.Fprintf(talk, "%s demo: %s, %s %s over QUIC on %v\n", p.Name, printable.Text(hosted.title), countOf(c.Bots, "bot", "bots"), c.setDuration(talk), s.Addr())
 	fmt.Fprintf(talk, "watch and play it in a browser: http://%v/live?demo\n\n", s.AdminAddr())
 	report, err := c.playBots(ctx, p, s, hosted, botrun.NewLive(talk, true))
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *demoCommand) writeResult(report *botrun.Report, talk, stdout io.Writer)
 		return err
 	}
 	if c.JSON {
-		if err := json.NewEncoder(stdout).Encode(report); err != nil {
+		if err := printable.WriteJSON(stdout, report, ""); err != nil {
 			return err
 		}
 	}

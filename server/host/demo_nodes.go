@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/botrun"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/cluster"
 )
@@ -100,7 +101,7 @@ func (c *demoCommand) runNodes(ctx context.Context, p *program) error {
 	if c.JSON {
 		talk = p.err
 	}
-	fmt.Fprintf(talk, "%s demo: %s, %s for %v on %d nodes, of which one is killed half way\n\n", p.Name, h.title, countOf(c.Bots, "bot", "bots"), c.Duration, c.Nodes)
+	fmt.Fprintf(talk, "%s demo: %s, %s for %v on %d nodes, of which one is killed half way\n\n", p.Name, printable.Text(h.title), countOf(c.Bots, "bot", "bots"), c.Duration, c.Nodes)
 	child := &botsCommand{
 		Addr: n.nodes[0].addr, Fingerprint: n.fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: Options{Seed: c.Seed}.SeedOr(h.seed), Area: h.areaMetres, Room: room,
 	}

@@ -186,7 +186,7 @@ func Main(game Definition) {
 func Run(ctx context.Context, game Definition, args []string, std Streams) int {
 	p := &program{game, std.In, std.Out, std.Err}
 	if err := game.Validate(); err != nil {
-		fmt.Fprintln(p.err, err)
+		fmt.Fprintln(p.err, printable.Lines(err.Error()))
 		return exitUsage
 	}
 	c, status := p.parseArgs(args)
@@ -203,10 +203,10 @@ func Run(ctx context.Context, game Definition, args []string, std Streams) int {
 	case errors.Is(err, ErrFailed):
 		return exitError
 	case errors.As(err, new(Usage)):
-		fmt.Fprintln(p.err, err)
+		fmt.Fprintln(p.err, printable.Lines(err.Error()))
 		return exitUsage
 	}
-	fmt.Fprintf(p.err, "%s: %v\n", p.Name, err)
+	fmt.Fprintf(p.err, "%s: %s\n", p.Name, printable.Lines(err.Error()))
 	if errors.As(err, new(misuse)) || errors.Is(err, regularfile.ErrNotRegular) { // named on the command line
 		return exitUsage
 	}

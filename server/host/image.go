@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -120,7 +119,7 @@ func reportImage(path string) (*imageReport, error) {
 // anywhere.
 type fileError struct{ error }
 
-func (e fileError) Error() string { return printableLines(e.error.Error()) }
+func (e fileError) Error() string { return printable.Lines(e.error.Error()) }
 
 func (e fileError) Unwrap() error { return e.error }
 
@@ -143,7 +142,7 @@ func (c *imageInfoCommand) run(_ context.Context, p *program) error {
 	if segment != nil {
 		write := segment.write
 		if c.JSON {
-			write = func(to io.Writer) error { return writeJSON(to, segment) }
+			write = func(to io.Writer) error { return printable.WriteJSON(to, segment, "  ") }
 		}
 		return errors.Join(write(p.out), err)
 	}
@@ -155,7 +154,7 @@ func (c *imageInfoCommand) run(_ context.Context, p *program) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(p.out, r)
+		return printable.WriteJSON(p.out, r, "  ")
 	}
 	t := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "file\t%s, %d bytes, saved %s\n", r.File, r.Bytes, r.Saved.Format(time.DateTime))
@@ -192,12 +191,6 @@ func (i *recordingReport) describe() string {
 	return fmt.Sprintf("to tick %d: %v, compared every %d ticks, in format %d, %s", i.LastTick, duration, i.Every, i.Format, closed)
 }
 
-func writeJSON(to io.Writer, v any) error {
-	e := json.NewEncoder(to)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
 // imageListCommand lists images.
 type imageListCommand struct {
 	Dir  string `arg:"" type:"path" placeholder:"DIR" help:"Folder of images, like the one that serve --image names for games with rooms."`
@@ -220,7 +213,7 @@ func (c *imageListCommand) run(ctx context.Context, p *program) error {
 		return usageError("cannot list the images: %w", err)
 	}
 	if c.JSON {
-		return writeJSON(p.out, all)
+		return printable.WriteJSON(p.out, all, "  ")
 	}
 	t := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "file\tsaved\tbytes\ttick\tentities\tsaved by")

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/world"
 )
@@ -56,7 +57,7 @@ func (c *imageVerifyCommand) run(_ context.Context, p *program) error {
 	img, g, err := p.restoreFile(c.File, &c.worldFlags, p.beginRun)
 	if err != nil {
 		if failed, ok := errors.AsType[fileError](err); ok && c.JSON {
-			err = errors.Join(writeJSON(p.out, restoredReport{File: c.File, Changes: []changeReport{}, Error: failed.Error()}), err)
+			err = errors.Join(printable.WriteJSON(p.out, restoredReport{File: c.File, Changes: []changeReport{}, Error: failed.Error()}, "  "), err)
 		}
 		return err
 	}
@@ -67,7 +68,7 @@ func (c *imageVerifyCommand) run(_ context.Context, p *program) error {
 		}
 	}
 	if c.JSON {
-		return writeJSON(p.out, r)
+		return printable.WriteJSON(p.out, r, "  ")
 	}
 	r.printChanges(p)
 	p.printLine("%s: can be restored: tick %d, %d entities, changes: %d", r.File, r.Tick, r.Entities, len(r.Changes))
@@ -148,7 +149,7 @@ func (c *imageMigrateCommand) run(_ context.Context, p *program) error {
 	r := reportRestored(c.File, was)
 	r.Written = c.Out
 	if c.JSON {
-		return writeJSON(p.out, r)
+		return printable.WriteJSON(p.out, r, "  ")
 	}
 	r.printChanges(p)
 	p.printLine("%s written: tick %d, %d entities, changes: %d", r.Written, r.Tick, r.Entities, len(r.Changes))

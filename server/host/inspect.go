@@ -9,6 +9,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
@@ -108,7 +109,7 @@ func (a *audience) writeCosts(out io.Writer, costs []cost, rows int) error {
 		if field == "" {
 			field = "(what has changed)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.2f\t%s\t%s\n", c.component, field, float64(c.bits)/float64(rows), percent(c.bits, total), percent(c.rows, rows))
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t%s\t%s\n", printable.Text(c.component), printable.Text(field), float64(c.bits)/float64(rows), percent(c.bits, total), percent(c.rows, rows))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"strings"
 
 	"github.com/worldd/worldd/internal/address"
 	"github.com/worldd/worldd/internal/commandline"
@@ -68,7 +67,7 @@ func printSchema(out io.Writer, s *schema.Schema, lang, program string) error {
 		return err
 	}
 	if commandline.IsTerminal(out) {
-		text = printableLines(text)
+		text = printable.Lines(text)
 	}
 	_, err = io.WriteString(out, text)
 	return err
@@ -89,17 +88,4 @@ func writeSchema(s *schema.Schema, lang, program string) (string, error) {
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	return string(text) + "\n", err
-}
-
-// printableLines makes each line of a text printable.
-func printableLines(text string) string {
-	var b strings.Builder
-	for line := range strings.SplitAfterSeq(text, "\n") {
-		body, ended := strings.CutSuffix(line, "\n")
-		b.WriteString(printable.Text(body))
-		if ended {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
 }

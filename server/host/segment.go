@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/world"
 )
@@ -83,9 +84,9 @@ func (r *segmentReport) write(to io.Writer) error {
 	fmt.Fprintf(t, "synced\t%s\n", how)
 	switch {
 	case r.Torn:
-		fmt.Fprintf(t, "end\ttorn, as a killed server leaves it: %s\n", r.Error)
+		fmt.Fprintf(t, "end\ttorn, as a killed server leaves it: %s\n", printable.Text(r.Error))
 	case r.Error != "":
-		fmt.Fprintf(t, "end\tdamaged: what follows is lost: %s\n", r.Error)
+		fmt.Fprintf(t, "end\tdamaged: what follows is lost: %s\n", printable.Text(r.Error))
 	default:
 		fmt.Fprintln(t, "end\twhole")
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/botrun"
+	"github.com/worldd/worldd/internal/printable"
 )
 
 //go:embed page.html
@@ -35,7 +36,13 @@ func Write(w io.Writer, r *botrun.Report, about About) error {
 	if err != nil {
 		return fmt.Errorf("page: broken template: %w", err)
 	}
-	return t.Execute(w, view{Report: r, About: about, Checks: r.Checks(about.Thresholds...), Figures: figures(r), Charts: charts(r, about.Thresholds)})
+	var text strings.Builder
+	err = t.Execute(&text, view{Report: r, About: about, Checks: r.Checks(about.Thresholds...), Figures: figures(r), Charts: charts(r, about.Thresholds)})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, printable.Lines(text.String()))
+	return err
 }
 
 // File is the file of a page. A nil File writes nothing.

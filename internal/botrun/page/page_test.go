@@ -15,6 +15,7 @@ import (
 
 	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -31,6 +32,16 @@ func sample(n int) *botrun.Report {
 		})
 	}
 	return r
+}
+
+// What a server says forges nothing: neither direction nor ends of lines.
+func TestPageIsPrintable(t *testing.T) {
+	r := sample(3)
+	r.Server, r.Failures[0].Why = "v1\u202e\u200b", "\x1b[2J\a\u2066gone"
+	text := render(t, r, About{})
+	require.Contains(t, text, `(v1\u202e\u200b)`)
+	require.Contains(t, text, `\u001b[2J\u0007\u2066gone`)
+	require.Equal(t, printable.Lines(text), text)
 }
 
 func render(t *testing.T, r *botrun.Report, about About) string {
