@@ -97,7 +97,7 @@ func (c chart) SVG() template.HTML {
 	py := func(y float64) float64 {
 		return chartHeight - bottomMargin - y/spanY*(chartHeight-topMargin-bottomMargin)
 	}
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, chartWidth, chartHeight, template.HTMLEscapeString(c.Title))
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" tabindex="0" aria-label="%s: the arrow keys show values">`, chartWidth, chartHeight, template.HTMLEscapeString(c.Title))
 	for i := 0.0; i*stepY <= spanY*1.0001; i++ {
 		y := py(i * stepY)
 		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, leftMargin, y, chartWidth-rightMargin, y)
@@ -124,8 +124,8 @@ func (c chart) SVG() template.HTML {
 // but still show their values on hover.
 const manyDots = 200
 
-// draw writes a line, split at gaps, and a dot per point. Browsers show the dot's value on
-// hover.
+// draw writes a line, split at gaps, and a dot per point. The page's script shows the values of the
+// dots below the pointer, or chosen by the arrow keys.
 func (l line) draw(b *strings.Builder, unit string, px, py func(float64) float64) {
 	var piece []string
 	flush := func() {
@@ -144,8 +144,8 @@ func (l line) draw(b *strings.Builder, unit string, px, py func(float64) float64
 			continue
 		}
 		piece = append(piece, fmt.Sprintf("%.1f,%.1f", px(l.X[i]), py(y)))
-		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="2" fill="%s" fill-opacity="%d"><title>%s at %s s: %s %s</title></circle>`,
-			px(l.X[i]), py(y), l.color, opacity, template.HTMLEscapeString(l.Name), number(l.X[i]), number(y), template.HTMLEscapeString(unit))
+		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="2" fill="%s" fill-opacity="%d" data-at="%s s" data-value="%s %s %s"/>`,
+			px(l.X[i]), py(y), l.color, opacity, number(l.X[i]), template.HTMLEscapeString(l.Name), number(y), template.HTMLEscapeString(unit))
 	}
 	flush()
 }
