@@ -60,9 +60,11 @@ func catchFaults(t *testing.T, prefix, tests string) {
 		}
 		found++
 		out, err := run(f.Name)
-		require.Error(t, err, "%s: %s", f.Name, f.Breaks)
 		_, failed, ok := strings.Cut(out, "--- FAIL: ")
-		require.True(t, ok, "%s: %s", f.Name, out)
+		if err == nil || !ok {
+			t.Errorf("no test fails with %s: %s\n%s", f.Name, f.Breaks, out)
+			continue
+		}
 		failed, _, _ = strings.Cut(failed, " ")
 		t.Logf("%-20s %s", f.Name, failed)
 	}

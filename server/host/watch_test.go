@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/printable"
 )
 
 // A picture shows the newest events since the last picture, and how many there were.
@@ -28,5 +30,5 @@ func TestWatchIsPrintable(t *testing.T) {
 	l.addEvent(1, hostile, hostile)
 	require.Equal(t, "events  1\n  1  "+escaped+"{"+escaped+"}\n", l.takeLines())
 	require.Equal(t, escaped, clipText(hostile, 100))
-	require.Equal(t, escaped+"\n\n\\"+escaped, printableLines(hostile+"\n\n\\"+hostile))
+	require.Equal(t, escaped+"\n\n\\"+escaped, printable.Lines(hostile+"\n\n\\"+hostile))
 }

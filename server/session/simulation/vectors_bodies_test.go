@@ -48,6 +48,8 @@ type bodyRow struct {
 	state     wire.BodyState
 	back, age uint32
 	base      wire.BodyState
+	gap       uint32 // to older; 0: none
+	older     wire.BodyState
 	anchored  bool // to the row before
 }
 
@@ -107,16 +109,19 @@ func (s *bodySession) snapshot(h wire.StateHeader, rows ...bodyRow) *bodySession
 	next := uint32(0)
 	for _, r := range rows {
 		_, grid := s.k.quantise(r.slot, r.state)
-		wire.AppendRowHeader(&w, coding, r.slot-next, wire.Baseline{Age: r.age})
+		wire.AppendRowHeader(&w, coding, r.slot-next, wire.Baseline{Age: r.age, Gap: r.gap})
 		wire.AppendExact(&w, wire.Exact{Form: wire.FormOf(&r.state, &grid), Back: r.back})
 		next = r.slot + 1
 	}
 	for i, r := range rows {
 		values, grid := s.k.quantise(r.slot, r.state)
 		var past *rowcodec.Past
-		if r.age > r.back {
+		if r.age > 0 && r.age >= r.back {
 			base, _ := s.k.quantise(r.slot, r.base)
-			past = &rowcodec.Past{Base: base, Age: r.age - r.back}
+			past = &rowcodec.Past{Base: base, Age: r.age - r.back, Gap: r.gap}
+			if r.gap > 0 {
+				past.Older, _ = s.k.quantise(r.slot, r.older)
+			}
 		}
 		if r.anchored {
 			parent := rows[i-1]
@@ -368,8 +373,15 @@ func (k *bodyMaker) earlierStates() {
 		s = k.pushed(flyingAt(0, 4)).snapshot(wire.StateHeader{Seq: 1, Tick: 104, Complete: true}, bodyRow{slot: 1, state: flyingAt(8, 4), back: back, age: 4, base: flyingAt(0, 4)})
 		k.add(wire.OK, fmt.Sprintf("coded row of %d ticks before", back), "the age of a row in CODEC.md is less by back, its baseline a state of age ticks before the datagram", s)
 	}
+	for back := range uint32(4) {
+		s := k.pushed(flyingAt(0, 40)).snapshot(wire.StateHeader{Seq: 1, Tick: 102, Complete: true}, bodyRow{slot: 1, state: flyingAt(3, 20)})
+		s.snapshot(wire.StateHeader{Seq: 2, Tick: 106, Complete: true}, bodyRow{
+			slot: 1, state: flyingAt(7, 10), back: back, age: 4, base: flyingAt(3, 20), gap: 2, older: flyingAt(0, 40),
+		})
+		k.add(wire.OK, fmt.Sprintf("coded row with an older state, of %d ticks before", back), "a prediction from two states reaches to the tick of the row, which is back ticks before the datagram's", s)
+	}
 	for _, back := range []uint32{4, 5} {
-		s := k.pushed(flyingAt(0, 4)).snapshot(wire.StateHeader{Seq: 1, Tick: 104, Complete: true}, bodyRow{slot: 1, state: flyingAt(8, 4), back: back, age: 4})
+		s := k.pushed(flyingAt(0, 4)).snapshot(wire.StateHeader{Seq: 1, Tick: 104, Complete: true}, bodyRow{slot: 1, state: flyingAt(8, 4), back: back, age: 4, base: flyingAt(0, 4)})
 		k.add(wire.BadMessage, fmt.Sprintf("age 4 and back %d", back), "the age of a row with a baseline is above its back", s)
 	}
 	s := k.session()
