@@ -523,6 +523,31 @@ func TestWebCertificate(t *testing.T) {
 	require.ErrorContains(t, err, `web origin "*"`)
 }
 
+// Pages of other origins read what they need to connect if they may connect, and nothing else of the port.
+func TestPagesReadWhereToConnect(t *testing.T) {
+	h := newTestServerWith(t, func(c *server.Config) { c.Web = &server.WebConfig{Origins: []string{"https://game.example"}} })
+	for _, c := range []struct {
+		method, path, origin string
+		code                 int
+		allowed              string
+	}{
+		{http.MethodGet, "/web", "https://game.example", http.StatusOK, "https://game.example"},
+		{http.MethodGet, "/web", "", http.StatusOK, ""},
+		{http.MethodGet, "/web", "https://else.example", http.StatusForbidden, ""},
+		{http.MethodPost, "/web", "https://game.example", http.StatusForbidden, ""},
+		{http.MethodGet, "/ticks", "https://game.example", http.StatusForbidden, ""},
+	} {
+		request := must.Get(http.NewRequestWithContext(h.ctx, c.method, "http://"+h.server.AdminAddr().String()+c.path, nil))
+		if c.origin != "" {
+			request.Header.Set("Origin", c.origin)
+		}
+		response := must.Get(http.DefaultClient.Do(request))
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, c.code, response.StatusCode, c)
+		require.Equal(t, c.allowed, response.Header.Get("Access-Control-Allow-Origin"), c)
+	}
+}
+
 // Without Web, HTTP/3 is refused by the handshake, and there is nothing to publish.
 func TestWebIsOff(t *testing.T) {
 	h := newTestServer(t)

@@ -86,6 +86,7 @@ type guard struct {
 	access      atomic.Pointer[Access]
 	connections connections
 	next        http.Handler
+	mayConnect  func(origin string) bool // whether a page may connect to the game; nil: none may
 }
 
 // SetAccess replaces Config.Access from the next request on, and the certificate for new
@@ -158,7 +159,7 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request) {
 	case !g.allowsHost(access, r):
 		ignoreBody(w, r)
 		http.Error(w, fmt.Sprintf("host %q is not allowed: add it to the admin hosts if it is this port's", r.Host), http.StatusForbidden)
-	case crossOrigin != nil:
+	case crossOrigin != nil && !g.readsWeb(r):
 		ignoreBody(w, r)
 		http.Error(w, crossOrigin.Error(), http.StatusForbidden)
 	case isPublic(r):
@@ -171,6 +172,13 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request) {
 	case g.connections.admitRequest(w, r):
 		g.next.ServeHTTP(w, r)
 	}
+}
+
+// readsWeb reports whether r asks for the data to connect with, for a page that may connect. The answer
+// has nothing secret: a browser learns the certificate from the server too.
+func (g *guard) readsWeb(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return r.Method == http.MethodGet && r.URL.Path == "/web" && origin != "" && g.mayConnect != nil && g.mayConnect(origin)
 }
 
 // allowsHost reports whether a request's Host is a name of this port. If another site's

@@ -124,7 +124,7 @@ type Port struct {
 
 // Listen binds the address. Start begins to answer requests.
 func Listen(c Config) (*Port, error) {
-	guard := &guard{own: hostOf(c.Listen), log: c.Log, audit: c.Audit}
+	guard := &guard{own: hostOf(c.Listen), log: c.Log, audit: c.Audit, mayConnect: c.Quic.AllowsOrigin}
 	guard.access.Store(&c.Access)
 	if c.Access.Certificate != nil {
 		c.Certificate = func() *tls.Certificate { return guard.access.Load().Certificate }
@@ -379,7 +379,8 @@ func (p pages) readyz(w http.ResponseWriter, r *http.Request) {
 	p.healthz(w, r)
 }
 
-// web answers with the data that a page needs to connect, in JSON.
+// web answers with the data that a page needs to connect, in JSON. Pages of other origins may read it
+// if they may connect.
 func (p pages) web(w http.ResponseWriter, r *http.Request) {
 	if !p.Quic.ServesWeb() {
 		http.Error(w, "WebTransport is off", http.StatusNotFound)
@@ -389,6 +390,10 @@ func (p pages) web(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
+	}
+	w.Header().Set("Vary", "Origin")
+	if origin := r.Header.Get("Origin"); origin != "" && p.Quic.AllowsOrigin(origin) {
+		w.Header().Set("Access-Control-Allow-Origin", origin)
 	}
 	scheme := "http"
 	if r.TLS != nil {
