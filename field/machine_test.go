@@ -323,7 +323,7 @@ func (m *pageMachine) sin(a float32) float32 {
 	return math.Float32frombits(math.Float32bits(sum)&^(1<<31) | math.Float32bits(q)&(1<<31))
 }
 
-// polynomial returns a polynomial in x, by mad, whose first coefficient is that of the highest power.
+// polynomial returns a polynomial in x, by mad, whose first coefficient belongs to the highest power.
 func polynomial(m *pageMachine, x float32, coefficients ...float32) (sum float32) {
 	sum = coefficients[0]
 	for _, c := range coefficients[1:] {

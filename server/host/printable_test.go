@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/internal/printable"
 )
 
-// What a file or an argument says forges nothing in a terminal, whichever command quotes it.
+// Texts of files and arguments forge nothing in a terminal, whichever command quotes them.
 func TestErrorsArePrintable(t *testing.T) {
 	const forged = "x\x1b[2J\a\r\u202e\u200b\u009b"
 	dir := t.TempDir()

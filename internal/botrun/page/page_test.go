@@ -34,7 +34,7 @@ func sample(n int) *botrun.Report {
 	return r
 }
 
-// What a server says forges nothing: neither direction nor ends of lines.
+// Texts of a server forge nothing: neither direction nor ends of lines.
 func TestPageIsPrintable(t *testing.T) {
 	r := sample(3)
 	r.Server, r.Failures[0].Why = "v1\u202e\u200b", "\x1b[2J\a\u2066gone"

@@ -119,7 +119,7 @@ func makeReloadVectors(t *testing.T) []byte {
 	return k.text.Bytes()
 }
 
-// TestReloadVectors checks that reload.jsonl is what the client of the page expects. TestConformanceVectors
+// TestReloadVectors checks that the client of the page makes reload.jsonl. TestConformanceVectors
 // plays the file. -vectors.update writes it.
 func TestReloadVectors(t *testing.T) {
 	made, file := makeReloadVectors(t), filepath.Join(vectorsAt, reloadVectors)

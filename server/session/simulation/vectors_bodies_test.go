@@ -243,7 +243,7 @@ func bodyCases(t *testing.T) []vectors.Case {
 	return slices.Concat(k.cases, fast.cases, riding.cases)
 }
 
-// anchors adds cases of a body on slot 2 that rides on that of slot 1.
+// anchors adds cases of a body on slot 2 that rides on the body of slot 1.
 func (k *bodyMaker) anchors() {
 	k.mounts = []bulk.Handle{0, 0, bulk.NewHandle(1, hostileFloor)}
 	before := [2]wire.BodyState{flyingAt(0, 40), flyingAt(1, 40)}
