@@ -82,7 +82,7 @@ func (x *crossing) drop() {
 	order := x.order
 	x.order = nil
 	x.mu.Unlock()
-	if order == nil {
+	if order == nil || x.rooms.passes.dropOrdered(order.question) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), abandonTimeout)

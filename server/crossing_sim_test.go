@@ -208,9 +208,21 @@ func (x *crossings) depart(n *crossingNode, t Traveller) error {
 	return nil
 }
 
+// purpose names a question to n in draws. Questions at one instant differ, since goroutines ask them in any order: those of a user are
+// about several passes.
+func (x *crossings) purpose(n *crossingNode, q seatQuestion) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	filled := time.Duration(0)
+	if use := x.passes[string(q.Pass)]; use != nil {
+		filled = use.filled.Sub(x.began)
+	}
+	return fmt.Sprint(q.Ask, " ", q.User, " ", n.name, " ", filled)
+}
+
 // disturb delays, loses and repeats a question to n.
 func (x *crossings) disturb(n *crossingNode, q seatQuestion) error {
-	purpose := q.Ask + " " + q.User
+	purpose := x.purpose(n, q)
 	x.sleep(purpose, 0, 200*time.Millisecond)
 	if x.chance(purpose+" hangs", 15) {
 		x.sleep(purpose, 0, 4*time.Second)
@@ -239,7 +251,7 @@ func (x *crossings) isKilled(n *crossingNode) bool {
 
 // noteAnswer notes a pass that n has filled, and loses some answers.
 func (x *crossings) noteAnswer(n *crossingNode, q seatQuestion) error {
-	lost := x.chance(q.Ask+" "+q.User+" without answer", 12)
+	lost := x.chance(x.purpose(n, q)+" without answer", 12)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if q.Ask == askFill {

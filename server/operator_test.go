@@ -117,7 +117,7 @@ func TestIndexOfTheOperator(t *testing.T) {
 		code, _ := h.operate(words[0], words[1])
 		require.Equal(t, want, code, line)
 	}
-	require.Equal(t, 11, asked, text)
+	require.Equal(t, 12, asked, text)
 	require.Contains(t, text, "POST /drain")
 	code, _ = h.operate(http.MethodGet, "/metric")
 	require.Equal(t, http.StatusNotFound, code)

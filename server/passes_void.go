@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -34,6 +35,24 @@ func (p *passes) noteOrdered(q seatQuestion) {
 		p.forgetVoid(user, now)
 	}
 	p.ordered[q.User] = append(p.ordered[q.User], &orderedPass{question: q, until: now.Add(passTime)})
+}
+
+// dropOrdered makes the pass of a question void, and reports whether it was noted.
+func (p *passes) dropOrdered(q seatQuestion) (noted bool) {
+	p.mu.Lock()
+	i := slices.IndexFunc(p.ordered[q.User], func(o *orderedPass) bool { return bytes.Equal(o.question.Pass, q.Pass) })
+	if i < 0 {
+		p.mu.Unlock()
+		return false
+	}
+	o := p.ordered[q.User][i]
+	asks := !o.asking // else voidAll does
+	o.asking = true
+	p.mu.Unlock()
+	if asks {
+		p.void(o)
+	}
+	return true
 }
 
 // forgetVoid forgets the passes of a user that are void by now. Callers hold p.mu.
