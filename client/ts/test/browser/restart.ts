@@ -33,5 +33,11 @@ c.close()
 // Nobody listens there: one deadline for all that a browser tries.
 const connecting = Client.connect({ url: o.dead, certificateHashes: [seen[0]!], connectTimeout: 3000, giveUp: 0 })
 const late = new Promise<string>((resolve) => setTimeout(() => resolve('late'), 25_000))
-const end = await Promise.race([connecting.then(() => 'joined', (e) => `${e}`), late])
+const end = await Promise.race([
+  connecting.then(
+    () => 'joined',
+    (e) => `${e}`,
+  ),
+  late,
+])
 await browsertest.report({ end })
