@@ -379,6 +379,18 @@ func TestChurn(t *testing.T) {
 	t.Log(out)
 }
 
+// What calls take in a program that draws 60 pictures a second: see the log.
+func TestCosts(t *testing.T) {
+	lib := library(t, "shared")
+	program := compile(t, lib, "tests/hosted.c", "-O2")
+	addr, fingerprint := serveYard(t, 1, math.MaxInt32)
+	out := run(t, program, "costs", addr, fingerprint)
+	require.Regexp(t, `^create \S+ ms entities [1-9]\d\d picture \S+ us lookup \d+ ns read \S+ us resident \d+ kB\n$`, out)
+	file, err := os.Stat(lib + "/lib/libworldd.so")
+	require.NoError(t, err)
+	t.Logf("%slibrary %d kB", out, file.Size()>>10)
+}
+
 // Programs that were compiled with an earlier header of this major version still find everything where it was, and the
 // header is C99 and C++17, with 64-bit and packed structs.
 func TestBinaryInterface(t *testing.T) {

@@ -29,7 +29,7 @@ func TestArena(t *testing.T) {
 	require.NoError(t, os.WriteFile(to+"/arena.h", []byte(run(t, nil, to+"/arena", "schema", "--lang=c")), 0o600))
 	flags := strings.Fields(run(t, nil, "sdl2-config", "--cflags", "--libs"))
 	args := append([]string{
-		"-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-I" + to, "-I" + lib + "/include", "../examples/arena/arena.c",
+		"-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-ffp-contract=off", "-I" + to, "-I" + lib + "/include", "../examples/arena/arena.c",
 		"-o", to + "/client", "-L" + lib + "/lib", "-lworldd", "-Wl,-rpath," + lib + "/lib", "-lm",
 	}, flags...)
 	run(t, nil, "gcc", args...)
@@ -42,7 +42,12 @@ func TestArena(t *testing.T) {
 	}
 	said := run(t, []string{"DISPLAY=" + display(t), "SDL_RENDER_DRIVER=software"}, to+"/client", addr, fingerprint, picture)
 	t.Log(said)
-	require.Regexp(t, `(?m)^held ([0-9a-f]{16}) is live\nheld [0-9a-f]{16} is stale\nown `, said)
+	require.Regexp(t, `(?m)^held ([0-9a-f]{16}) is live\nheld [0-9a-f]{16} is stale\npredicted: `, said)
+	predicted := regexp.MustCompile(`(?m)^predicted: (\d+) agreed, (\d+) corrected, (\d+) of`).FindStringSubmatch(said)
+	require.NotNil(t, predicted)
+	number := func(i int) (n int) { _, _ = fmt.Sscan(predicted[i], &n); return n }
+	require.Greater(t, number(1), 10)
+	require.LessOrEqual(t, number(2)-number(3), 2, "the ship is where its first state says")
 	own := regexp.MustCompile(`(?m)^own [0-9a-f]{16} at (\d+) (\d+) of \d+$`).FindStringSubmatch(said)
 	require.NotNil(t, own)
 	x, _ := strconv.Atoi(own[1])

@@ -259,6 +259,38 @@ static long resident_kb(void) {
     return pages * 4;
 }
 
+/* costs plays for some seconds at 60 pictures a second, as an engine does, and prints what a picture and single calls take. */
+static void costs(wd_client c) {
+    enum { MOST = 4096, CALLS = 200000, READS = 2000, PICTURES = 300 };
+    static wd_handle handles[MOST];
+    static float positions[MOST * 3];
+    unsigned char body[2048];
+    wd_event e = {.size = sizeof e};
+    size_t n = 0, live = 0;
+    double moment, calls = 0, began;
+    for (int picture = 0; picture < PICTURES; pause_ms(1000 / 60)) {
+        began = seconds();
+        CHECK(wd_update(c, began) == WD_OK);
+        while (wd_poll_event(c, &e, body, sizeof body) == WD_OK) {
+        }
+        if (status_of(c).state != WD_JOINED || wd_render(c, &moment) != WD_OK) continue;
+        CHECK(wd_entities(c, handles, MOST, &n) == WD_OK);
+        CHECK(wd_read_f32(c, YARD_COMPONENT_BODY, YARD_BODY_FIELD_POSITION, WD_RENDERED, handles, n, positions, NULL) == WD_OK);
+        calls += seconds() - began;
+        picture++;
+    }
+    CHECK(n > 0 && n < MOST);
+    printf("entities %zu picture %.1f us", n, calls / PICTURES * 1e6);
+    began = seconds();
+    for (int i = 0; i < CALLS; i++) live += wd_lookup(c, handles[i % n]) == WD_LIVE;
+    printf(" lookup %.0f ns", (seconds() - began) / CALLS * 1e9);
+    CHECK(live == CALLS);
+    began = seconds();
+    for (int i = 0; i < READS; i++)
+        CHECK(wd_read_f32(c, YARD_COMPONENT_BODY, YARD_BODY_FIELD_POSITION, WD_RENDERED, handles, n, positions, NULL) == WD_OK);
+    printf(" read %.1f us resident %ld kB\n", (seconds() - began) / READS * 1e6, resident_kb());
+}
+
 int main(int argc, char **argv) {
     CHECK(argc >= 4);
     CHECK(wd_version() == WD_VERSION);
@@ -269,6 +301,14 @@ int main(int argc, char **argv) {
         long before = resident_kb();
         churn(address, fingerprint, n);
         printf("resident %ld kB, then %ld kB\n", before, resident_kb());
+        return 0;
+    }
+    if (strcmp(what, "costs") == 0) {
+        double began = seconds();
+        wd_client c = connect_to(address, fingerprint, 0);
+        printf("create %.1f ms ", (seconds() - began) * 1e3);
+        costs(c);
+        wd_shutdown();
         return 0;
     }
 #ifdef __SSE__

@@ -1,6 +1,8 @@
 /* A client of the arena (server/host/examples/arena) in C with SDL2: README.md beside this file says how to build it. It flies a ship,
- * shoots, fires missiles that it shows before the server has made them, and shows the verdict on a handle that it holds. */
+ * which it predicts, shoots, fires missiles that it shows before the server has made them, and shows the verdict on a handle that it
+ * holds. */
 #include <SDL.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 
 #include "arena.h" /* arena schema --lang c */
 
-enum { MOST = 1024, FLASHES = 64, SCALE = 10, HALF_X = 40, HALF_Z = 22, MARGIN = 20, BAR = 24, TICK_HZ = 60 };
+enum { MOST = 1024, FLASHES = 64, SCALE = 10, HALF_X = 40, HALF_Z = 22, MARGIN = 20, BAR = 24, TICK_HZ = 60, SHIP_SPEED = 12 };
 enum { WIDTH = 2 * (HALF_X * SCALE + MARGIN), HEIGHT = 2 * (HALF_Z * SCALE + MARGIN) + BAR };
 
 static const SDL_Color black = {8, 12, 20, 255}, own_colour = {0, 255, 80, 255}, ship_colour = {60, 140, 255, 255},
@@ -49,6 +51,31 @@ static double seconds(void) { return (double)SDL_GetPerformanceCounter() / (doub
 static void fail(const char *what, const char *why) {
     fprintf(stderr, "arena: %s: %s\n", what, why);
     exit(1);
+}
+
+/* move_ship moves the own ship by one tick, as Fly of game.go does on the server. The same roundings give the same bits, so compile with
+ * -ffp-contract=off: a fused multiplication would round once less. */
+static void move_ship(wd_step *step) {
+    static const float halves[3] = {HALF_X, FLT_MAX, HALF_Z};
+    arena_body *ship = step->state;
+    const arena_input *stick = step->input;
+    float course[3] = {stick->X, 0, stick->Z};
+    float length = sqrtf(course[0] * course[0] + course[2] * course[2]);
+    for (int i = 0; i < 3; i++) {
+        float speed = (length > 1 ? course[i] * (1 / length) : course[i]) * SHIP_SPEED;
+        float at = ship->Position[i] + speed * (1.0f / TICK_HZ);
+        ship->Position[i] = fminf(fmaxf(at, -halves[i]), halves[i]);
+        ship->Velocity[i] = ship->Position[i] == at ? speed : 0; /* 0 at the end of the world */
+    }
+}
+
+static void predict_ship(wd_client client) {
+    static const uint32_t components[] = {ARENA_COMPONENT_BODY};
+    char why[256];
+    wd_prediction_def def = {.size = sizeof def, .component_count = 1, .components = components, .state_size = sizeof(arena_body), .step = move_ship};
+    if (wd_predict(client, &def) == WD_OK) return;
+    wd_text(client, WD_TEXT_ERROR, why, sizeof why);
+    fail("cannot predict", why);
 }
 
 /* do_command sends a command. Refusals are the game's: it continues. */
@@ -106,8 +133,17 @@ static void take_events(game *g) {
     }
 }
 
-/* read_scene reads the entities at the moment of the picture: one call for each component, whatever the number of entities. */
+/* index_of returns where an entity is in the scene, or -1. */
+static int index_of(const game *g, wd_handle h) {
+    for (size_t i = 0; i < g->count; i++)
+        if (g->handles[i] == h && h) return (int)i;
+    return -1;
+}
+
+/* read_scene reads the entities at the moment of the picture: one call for each component, whatever the number of entities. The own
+ * ship is ahead of the others, where its prediction is. */
 static void read_scene(game *g) {
+    arena_body predicted;
     wd_status status = {.size = sizeof status};
     g->count = 0;
     wd_get_status(g->client, &status);
@@ -118,13 +154,9 @@ static void read_scene(game *g) {
     wd_read_f32(g->client, ARENA_COMPONENT_BODY, ARENA_BODY_FIELD_POSITION, WD_RENDERED, g->handles, g->count, g->positions[0], NULL);
     wd_read_records(g->client, ARENA_COMPONENT_HULL, WD_NEWEST, g->handles, g->count, g->hulls, sizeof g->hulls[0], g->is_ship);
     wd_read_u64(g->client, ARENA_COMPONENT_SEEKER, ARENA_SEEKER_FIELD_TARGET, WD_NEWEST, g->handles, g->count, g->targets, g->is_missile);
-}
-
-/* index_of returns where an entity is in the scene, or -1. */
-static int index_of(const game *g, wd_handle h) {
-    for (size_t i = 0; i < g->count; i++)
-        if (g->handles[i] == h && h) return (int)i;
-    return -1;
+    int own = index_of(g, g->own);
+    if (own >= 0 && wd_read_predicted(g->client, WD_RENDERED, &predicted, sizeof predicted) == WD_OK)
+        memcpy(g->positions[own], predicted.Position, sizeof predicted.Position);
 }
 
 /* nearest returns the ship that is nearest to the own one, or -1. */
@@ -237,11 +269,15 @@ static int take_keys(game *g, arena_input *stick) {
     return 1;
 }
 
-/* dump saves the picture, and prints where the own ship is in it. */
+/* dump saves the picture, and prints how well the own ship was predicted, and where it is in the picture. */
 static void dump(const game *g, const char *file) {
     SDL_Surface *s = SDL_CreateRGBSurfaceWithFormat(0, WIDTH, HEIGHT, 24, SDL_PIXELFORMAT_BGR24);
     if (!s || SDL_RenderReadPixels(g->renderer, NULL, s->format->format, s->pixels, s->pitch) || SDL_SaveBMP(s, file)) fail("the picture", SDL_GetError());
     SDL_FreeSurface(s);
+    wd_prediction prediction = {.size = sizeof prediction};
+    wd_get_prediction(g->client, &prediction);
+    printf("predicted: %llu agreed, %llu corrected, %llu of these by late inputs\n", (unsigned long long)prediction.agreed,
+           (unsigned long long)prediction.corrected, (unsigned long long)prediction.missed);
     int own = index_of(g, g->own);
     printf("own %016llx at %d %d of %zu\n", (unsigned long long)g->own, pixel_x(g->positions[own]), pixel_y(g->positions[own]), g->count);
 }
@@ -300,6 +336,7 @@ int main(int argc, char **argv) {
     def.schema = arena_schema;
     def.name = "sdl";
     if (wd_create_client(&def, &g.client, error, sizeof error) != WD_OK) fail("cannot connect", error);
+    predict_ship(g.client);
     if (SDL_Init(SDL_INIT_VIDEO)) fail("SDL", SDL_GetError());
     SDL_Window *window = SDL_CreateWindow("arena: arrows or wasd fly, space laser, m missile, h hold, q quit", SDL_WINDOWPOS_CENTERED,
                                           SDL_WINDOWPOS_CENTERED, WIDTH, HEIGHT, 0);
