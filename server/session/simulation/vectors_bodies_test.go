@@ -118,7 +118,7 @@ func (s *bodySession) snapshot(h wire.StateHeader, rows ...bodyRow) *bodySession
 		var past *rowcodec.Past
 		if r.age > 0 && r.age >= r.back {
 			base, _ := s.k.quantise(r.slot, r.base)
-			past = &rowcodec.Past{Base: base, Age: r.age - r.back, Gap: r.gap}
+			past = &rowcodec.Past{Base: base, Age: max(1, r.age-r.back), Gap: r.gap} // no codec writes age 0
 			if r.gap > 0 {
 				past.Older, _ = s.k.quantise(r.slot, r.older)
 			}
