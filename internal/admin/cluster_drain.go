@@ -108,7 +108,8 @@ func (p pages) moveRoom(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), moveTimeout)
 		defer cancel()
 		err := p.MoveRoom(ctx, name, node)
-		if owner := p.nodeOf(name); wire.CodeOf(err) == wire.NoRoom && owner != "" {
+		code := wire.CodeOf(err) // Draining: a pinned room waits here for its turn
+		if owner := p.nodeOf(name); (code == wire.NoRoom || code == wire.Draining) && owner != "" {
 			return &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("node %s has the room: ask its admin port", owner)}
 		}
 		return err

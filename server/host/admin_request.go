@@ -54,7 +54,19 @@ func (a *adminPort) ask(ctx context.Context, method, path, tokenFile string, mos
 	}
 	text = printable.Text(strings.TrimSpace(string(body)))
 	if answer.StatusCode != http.StatusOK {
-		return "", errors.New(text)
+		return "", a.refused(answer, text)
 	}
 	return text, nil
+}
+
+// refused returns the error of an answer with another status than 200.
+func (a *adminPort) refused(answer *http.Response, text string) error {
+	isPlain := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain") || strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json")
+	switch {
+	case text == "" || text == "404 page not found" || !isPlain: // a page that every worldd has
+		return fmt.Errorf("%s answers %q: give as --admin the --admin of a worldd server", a.Admin, answer.Status)
+	case answer.StatusCode == http.StatusUnauthorized:
+		return fmt.Errorf("%s answers %q: give --admin-token FILE with its token", a.Admin, text)
+	}
+	return errors.New(text)
 }

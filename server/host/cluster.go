@@ -36,6 +36,14 @@ type directoryFlags struct {
 	ClusterPrefix string `name:"cluster-prefix" placeholder:"TEXT" help:"First part of all keys in the directory, so that several games share an engine (worldd; needs --cluster)."`
 }
 
+// require returns an error without a directory, which commands need.
+func (f *directoryFlags) require() error {
+	if len(f.Cluster) == 0 {
+		return errors.New("--cluster URL is missing: where the directory is")
+	}
+	return nil
+}
+
 // open connects to the directory. Mistakes in the flags are usage errors.
 func (f *directoryFlags) open(ctx context.Context, log *zap.Logger) (*etcd.Store, error) {
 	config, err := etcd.ReadTLS(f.ClusterCA, f.ClusterCert, f.ClusterKey)

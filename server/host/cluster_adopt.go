@@ -19,10 +19,10 @@ type clusterAdoptCommand struct {
 
 // Validate is called by kong.
 func (c *clusterAdoptCommand) Validate() error {
-	switch {
-	case len(c.Cluster) == 0:
-		return errors.New("--cluster URL is missing: where the directory is")
-	case len(c.Was) == 0:
+	if err := c.require(); err != nil {
+		return err
+	}
+	if len(c.Was) == 0 {
 		return errors.New("--was ID is missing: the directory that the nodes know, as they log it when they stand still")
 	}
 	return nil

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"go.uber.org/zap"
@@ -18,12 +17,7 @@ type clusterForgetCommand struct {
 }
 
 // Validate is called by kong.
-func (c *clusterForgetCommand) Validate() error {
-	if len(c.Cluster) == 0 {
-		return errors.New("--cluster URL is missing: where the directory is")
-	}
-	return nil
-}
+func (c *clusterForgetCommand) Validate() error { return c.require() }
 
 func (c *clusterForgetCommand) run(ctx context.Context, p *program) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)

@@ -30,12 +30,7 @@ type clusterStatusCommand struct {
 }
 
 // Validate is called by kong.
-func (c *clusterStatusCommand) Validate() error {
-	if len(c.Cluster) == 0 {
-		return fmt.Errorf("--cluster URL is missing: where the directory is")
-	}
-	return nil
-}
+func (c *clusterStatusCommand) Validate() error { return c.require() }
 
 // statusTimeout bounds the command.
 const statusTimeout = 10 * time.Second
