@@ -208,8 +208,8 @@ func (x *crossings) depart(n *crossingNode, t Traveller) error {
 	return nil
 }
 
-// purpose names a question to n in draws. Questions at one instant differ, since goroutines ask them in any order: those of a user are
-// about several passes.
+// purpose names a question to n in draws. Questions at one instant differ, since goroutines ask them in any order: a user may have several
+// passes.
 func (x *crossings) purpose(n *crossingNode, q seatQuestion) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()

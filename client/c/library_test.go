@@ -379,7 +379,7 @@ func TestChurn(t *testing.T) {
 	t.Log(out)
 }
 
-// What calls take in a program that draws 60 pictures a second: see the log.
+// The log has the times of calls in a program that draws 60 pictures a second.
 func TestCosts(t *testing.T) {
 	lib := library(t, "shared")
 	program := compile(t, lib, "tests/hosted.c", "-O2")

@@ -74,7 +74,8 @@ func TestAddSegment(t *testing.T) {
 				d, s := m.arrive()
 				n := 0
 				d.SetFail(func(disktest.Op, string) error {
-					if n++; n == at+1 {
+					n++
+					if n == at+1 {
 						return failure
 					}
 					return nil
