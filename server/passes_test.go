@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,6 +200,13 @@ func TestPassIsVoidOnceItsUserPlaysOn(t *testing.T) {
 	inTwoServers(t, asIs, func(x *twoServers) {
 		t := x.t
 		x.between()
+		var silent atomic.Bool
+		x.nodeB.cut = func(q seatQuestion) error {
+			if q.Ask == askDrop && silent.Load() {
+				return &wire.Error{Code: wire.Draining}
+			}
+			return nil
+		}
 		require.NoError(t, x.a.createRoom(context.Background(), "match/3"))
 		require.NoError(t, x.b.createRoom(context.Background(), "match/4"))
 		byMove := func() string {
@@ -224,16 +232,11 @@ func TestPassIsVoidOnceItsUserPlaysOn(t *testing.T) {
 		}
 
 		pass := byClient()
-		x.nodeB.cut = func(q seatQuestion) error {
-			if q.Ask == askDrop {
-				return &wire.Error{Code: wire.Draining}
-			}
-			return nil
-		}
+		silent.Store(true)
 		again := greetAs(x.a, "match/3", "ann")
 		time.Sleep(2 * time.Second)
 		require.Empty(t, again.Snapshot().Welcomes, "the other node does not answer")
-		x.nodeB.cut = nil
+		silent.Store(false)
 		time.Sleep(time.Second)
 		require.NotEmpty(t, again.Snapshot().Welcomes)
 		require.Equal(t, wire.Timeout, greetAs(x.b, "match/2", pass).Snapshot().Ended.Code)

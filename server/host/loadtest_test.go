@@ -43,7 +43,7 @@ func TestDemo(t *testing.T) {
 func TestLoadtest(t *testing.T) {
 	addr, pin := serving(t, tag())
 	load := func(d Definition, args ...string) (int, string, string) {
-		return playOf(t, d, append([]string{"loadtest", "--addr=" + addr, "--fingerprint=" + pin, "--bots=4", "--duration=2s"}, args...)...)
+		return playOf(t, d, append([]string{"loadtest", "--addr=" + addr, "--fingerprint=" + pin, "--bots=4", "--duration=3s"}, args...)...)
 	}
 	status, said, errs := load(tag(), "--loss=0.05", "--delay=20ms", "--fail=commands_executed<1", "--fail=input_visible_p99_ms>60000", "--fail=confusions>0")
 	require.Equal(t, exitOK, status, "%s%s", errs, said)

@@ -32,7 +32,7 @@ func TestDemo(t *testing.T) {
 func TestLobbyDemo(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	demo := exec.CommandContext(t.Context(), self, "demo", "--room=lobby", "--bots=8", "--duration=10s", "--json")
+	demo := exec.CommandContext(t.Context(), self, "demo", "--room=lobby", "--bots=8", "--duration=15s", "--json")
 	demo.Env = append(os.Environ(), asMain+"=1")
 	out, err := demo.Output()
 	require.NoError(t, err, "%s", out)
