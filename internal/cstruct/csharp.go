@@ -50,7 +50,7 @@ func CSharp(s *schema.Schema, name, generator string) (string, error) {
 	return f.text.String(), nil
 }
 
-// csharpReserved are the names of the file's own classes, and those that it uses of others.
+// csharpReserved has the names that a generated file uses: its own classes, and classes of .NET.
 const csharpReserved = `Protocol Components Events Commands Kinds Memory ArgumentException Array Encoding GCHandle GCHandleType
 	IndexOutOfRangeException LayoutKind Marshal Math StructLayout StructLayoutAttribute`
 

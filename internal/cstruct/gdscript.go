@@ -111,7 +111,7 @@ const gdKeywords = `and as assert await bool break breakpoint class class_name c
 	import in int is load master match namespace not null onready or pass preload print puppet range remote return self set setget signal
 	static str super switch sync tool trait true var void while yield free size script meta connect call notification duplicate pi tau inf nan`
 
-// gdTypes are the suffixes of the methods of StreamPeerBuffer. A handle keeps its bits as a signed number.
+// gdTypes has the suffixes of StreamPeerBuffer's get_ and put_ methods. GDScript has signed integers only: a handle keeps its bits.
 var gdTypes = map[Type]string{
 	Bool: "u8", Uint32: "u32", Int32: "32", Uint64: "64", Int64: "64", Float32: "float", Float64: "double", Handle: "64", Quaternion: "float",
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/cstruct"
 )
 
-// A program in C++17 plays a session through the wrapper for Unreal, without exceptions and RTTI. Unreal itself is a stub.
+// A program in C++17 plays a session through the wrapper for Unreal, without exceptions and RTTI. Stand-ins replace the headers of Unreal.
 func TestUnreal(t *testing.T) {
 	need(t, "g++", "g++")
 	lib, to := builtLibrary(t), t.TempDir()
