@@ -22,7 +22,7 @@
 // drained. A room has a Listing, by which clients and sessions that name a query instead of a room find it (wire.RoomQuery).
 // Room.ReserveSeats keeps places for users. The example of RoomsConfig has a lobby and matches.
 //
-//	Hello ─► session.Router ─► rooms.joinRoom ─► the room, made if need be (rooms.go, room_build.go)
+//	Hello ─► session.Router ─► rooms.joinRoom ─► the room, made if need be (room_join.go, rooms.go, room_build.go)
 //	a goroutine per room (room_host.go): New, image ─► loop ─► idle, drained, closed: last image
 //	                                       ▲ panic: sessions end with Internal │
 //	                                       └───────── newest image ◄───────────┘
