@@ -48,6 +48,7 @@ type simulatedWatch struct {
 	sent       uint64        // the revision up to which changes are under way
 	last       time.Duration // arrival of the last
 	stuck      bool
+	queue      []func(now time.Duration) // under way
 }
 
 func (n *simulatedNode) clock() time.Duration {
@@ -243,12 +244,20 @@ func (n *simulatedNode) deliver() {
 	for _, e := range changes {
 		w.sent = e.Revision
 		w.last = max(w.last, s.now+s.latency())
-		n.after(w.last-s.now, func() {
-			if n.watch == w {
-				n.input(func(now time.Duration) { m.change(now, w.id, e) })
-			}
-		})
+		n.bring(w, w.last-s.now, func(now time.Duration) { m.change(now, w.id, e) })
 	}
+}
+
+// bring lets the watch's next input arrive after d. A pause delays inputs and keeps their order, as a connection does.
+func (n *simulatedNode) bring(w *simulatedWatch, d time.Duration, input func(now time.Duration)) {
+	w.queue = append(w.queue, input)
+	n.after(d, func() {
+		next := w.queue[0]
+		w.queue = w.queue[1:]
+		if n.watch == w {
+			n.input(next)
+		}
+	})
 }
 
 // breakWatch ends the watch, after the changes that are under way.
@@ -258,11 +267,7 @@ func (n *simulatedNode) breakWatch(compacted bool) {
 		return
 	}
 	w.stuck = true
-	n.after(max(w.last-n.s.now, 0)+n.s.latency(), func() {
-		if n.watch == w {
-			n.input(func(now time.Duration) { m.endWatch(now, w.id, compacted) })
-		}
-	})
+	n.bring(w, max(w.last-n.s.now, 0)+n.s.latency(), func(now time.Duration) { m.endWatch(now, w.id, compacted) })
 }
 
 // tick steps the runs that may (C1).
