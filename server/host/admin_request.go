@@ -63,6 +63,8 @@ func (a *adminPort) ask(ctx context.Context, method, path, tokenFile string, mos
 func (a *adminPort) refused(answer *http.Response, text string) error {
 	isPlain := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain") || strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json")
 	switch {
+	case answer.StatusCode == http.StatusBadRequest && !isPlain && strings.Contains(text, "HTTPS server"): // the answer of net/http's TLS listener
+		return fmt.Errorf("%s speaks HTTPS: give --admin-cert FILE with its certificate", a.Admin)
 	case text == "" || text == "404 page not found" || !isPlain: // a page that every worldd has
 		return fmt.Errorf("%s answers %q: give as --admin the --admin of a worldd server", a.Admin, answer.Status)
 	case answer.StatusCode == http.StatusUnauthorized:
