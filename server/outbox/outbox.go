@@ -32,8 +32,9 @@ const (
 	retryAfter = time.Second / 4
 )
 
-// ErrClosed reports that an Outbox takes no entry: it is full, or Work has not begun.
-var ErrClosed = errors.New("outbox: closed: try again later")
+// ErrClosed reports that an Outbox takes no entry: it is full, or Work has not begun in this run of the world. A client that
+// Hooks.Join refuses with it tries again.
+var ErrClosed error = &wire.Error{Code: wire.ServerFull, Detail: "the outbox is closed"}
 
 // errReplaced ends Work: the room has another world.
 var errReplaced = errors.New("outbox: the room has another world")
@@ -57,8 +58,12 @@ type Outbox[T any] struct {
 	wake    chan struct{} // tells Work that there may be entries
 }
 
-// book is on one entity: the ID of the newest entry. Run is 0 while the outbox is closed.
-type book struct{ Run, Number uint64 }
+// book is on one entity: the ID of the newest entry, and the entity as a number. In a world that begins again from an older image, and
+// would give IDs twice, the entity has another handle, and World.RestoreRun renames no numbers. So the book is closed until Work opens it.
+type book struct{ Run, Number, Entity uint64 }
+
+// isOpen reports whether entries may have the book's run.
+func (b *book) isOpen(e world.Entity) bool { return b.Run != 0 && b.Entity == uint64(e) }
 
 // New adds an outbox of at most so many entries to a world, as the kind and component name, and the component name-book. T is as in
 // world.Register.
@@ -74,19 +79,11 @@ func New[T any](w *world.World, name string, most int) (*Outbox[T], error) {
 	return &Outbox[T]{w, kind, entries, books, most, make(chan struct{}, 1)}, err
 }
 
-// BeginRun is for a world that begins again from an older image (host.Instance.RestoreRun), and would give IDs twice. Entries of the
-// image keep their IDs, since the database may have them; the outbox is closed until Work begins.
-func (o *Outbox[T]) BeginRun() {
-	for e := range o.books.All() {
-		o.books.Mut(e).Run = 0
-	}
-}
-
 // open gives later entries a run, unless they have one.
 func (o *Outbox[T]) open(run uint64) {
 	for e, b := range o.books.All() {
-		if b.Run == 0 {
-			o.books.Mut(e).Run = run
+		if !b.isOpen(e) {
+			o.books.Set(e, book{run, b.Number, uint64(e)})
 		}
 	}
 }
@@ -98,7 +95,7 @@ func (o *Outbox[T]) Len() int { return o.entries.Presence().Count() }
 // full: then refuse what has the effect.
 func (o *Outbox[T]) Put(value T) error {
 	for e, b := range o.books.All() {
-		if b.Run == 0 || o.Len() >= o.most {
+		if !b.isOpen(e) || o.Len() >= o.most {
 			break
 		}
 		entry, err := o.world.Spawn(o.kind, world.Vec3{}, world.Vec3{})
@@ -107,7 +104,7 @@ func (o *Outbox[T]) Put(value T) error {
 		}
 		now := o.books.Mut(e)
 		now.Number++
-		o.entries.Set(entry, Entry[T]{ID(*now), value})
+		o.entries.Set(entry, Entry[T]{ID{now.Run, now.Number}, value})
 		select {
 		case o.wake <- struct{}{}:
 		default:

@@ -59,14 +59,6 @@ func NewGame(seed uint64) (*Game, error) {
 func (g *Game) instance() *host.Instance {
 	return &host.Instance{
 		Avatars: []world.KindID{g.miner},
-		RestoreRun: func(img *world.Image) error {
-			err := g.world.RestoreRun(img)
-			g.bank.out.BeginRun()
-			for e := range g.purses.All() {
-				g.world.Destroy(e) // its player has no session in this run
-			}
-			return err
-		},
 		WorldConfig: server.WorldConfig{World: g.world, Schema: Protocol, Hooks: server.Hooks{
 			Join:           g.join,
 			SaveSession:    func(_ *server.Session, b []byte) []byte { return b }, // all is in the world

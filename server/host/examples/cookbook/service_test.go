@@ -128,7 +128,6 @@ func newServiceLobby(q server.RoomRequest, bank *ledger) (*server.RoomGame, erro
 	}, stop
 	g.RestoreRun = func(img *world.Image) error {
 		err := l.world.RestoreRun(img)
-		l.out.BeginRun()
 		for e := range l.guests.All() {
 			l.world.Destroy(e) // its player has no session in this run
 		}
