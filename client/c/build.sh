@@ -29,5 +29,7 @@ if [[ $file == libworldd.so.* ]]; then
 	ln -sf "$file" "$to/lib/libworldd.so"
 fi
 cp worldd.h "$to/include/"
-sed "s,@VERSION@,$version,g; s,@PREFIX@,$to,g" worldd.pc.in >"$to/lib/worldd.pc"
-sed "s,@VERSION@,$version,g; s,@FILE@,$file,g; s,@MAJOR@,$major,g" worldd-config.cmake.in >"$to/lib/cmake/worldd/worldd-config.cmake"
+fill() { sed "s,@VERSION@,$version,g; s,@MAJOR@,$major,g; s,@FILE@,$file,g; s,@PREFIX@,$to,g" "$1.in" >"$2/$1"; }
+fill worldd.pc "$to/lib"
+fill worldd-config.cmake "$to/lib/cmake/worldd"
+fill worldd-config-version.cmake "$to/lib/cmake/worldd"
