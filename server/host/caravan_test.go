@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strconv"
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
@@ -44,12 +47,22 @@ func noteJourney(what, user, room string) {
 	must.Get(fmt.Fprintln(f, what, user, room)) // in one write
 }
 
+// purse is the file with the number that a user carried at the newest departure.
+func purse(user string) string { return os.Getenv(journeyFile) + "." + user }
+
 // caravan is a game with rooms, whose players carry a number.
 func caravan() Definition {
 	return Definition{
 		Name: "caravan", About: "Rooms on several nodes.",
 		Admit: func(_ context.Context, token []byte) (server.Admission, error) {
-			return server.Admission{User: string(token), Value: uint32(0)}, nil
+			a := server.Admission{User: string(token)}
+			saved, err := os.ReadFile(purse(a.User))
+			n, _ := strconv.ParseUint(string(saved), 10, 32) // 0 without a file
+			a.Value = uint32(n)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+			return a, err
 		},
 		Rooms: &server.RoomsConfig{
 			Kinds: map[string]server.RoomKind{"inn": {}},
@@ -61,7 +74,7 @@ func caravan() Definition {
 			},
 			Depart: func(_ context.Context, t server.Traveller) error {
 				noteJourney("depart", t.User, t.From)
-				return nil
+				return os.WriteFile(purse(t.User), fmt.Append(nil, t.Value), 0o600)
 			},
 		},
 		New: newCaravan,

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -127,8 +129,33 @@ func (c *processes) journeys(path string) (joins, departs int) {
 	return joins, departs
 }
 
+var passesIssued = regexp.MustCompile(`worldd_cluster_passes_total\{event="issued"\} (\d+)`)
+
+// killOnTheWay sends a player to a room of the other node, whose admin port is given, and kills a node once there is a pass, which the player has
+// not shown yet. Its next process starts before the player follows it. The player arrives in the room want.
+func (c *processes) killOnTheWay(t *traveller, to, admin, want string, kill func()) {
+	issued := func() string {
+		found := passesIssued.FindStringSubmatch(c.ask(admin, "/metrics"))
+		require.NotEmpty(c, found)
+		return found[1]
+	}
+	before, was := issued(), t.own.Welcome().Session
+	must.Get(client.Do(t.own, goCommand, 0, goTo{to}))
+	require.NoError(c, t.update()) // sends the command; the client learns of the pass by the next call
+	c.until("there is a pass", func() bool { return issued() != before })
+	kill()
+	c.until("the player is there", func() bool {
+		require.NoError(c, t.update())
+		return t.own.State() == client.Joined && t.own.Welcome().Session != was
+	})
+	require.Equal(c, want, t.own.Welcome().Room)
+	require.NoError(c, t.checkHandles())
+	require.Empty(c, t.confusions)
+}
+
 // TestTravellersOfACluster: players go from room to room on two nodes, by passes. No player is in two rooms, none is lost with its number of
-// ways, and no handle names another entity.
+// ways, and no handle names another entity. That holds also if the node that has issued a pass, or the one that the player leaves, is killed
+// before the player arrives.
 func TestTravellersOfACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers")
@@ -136,9 +163,11 @@ func TestTravellersOfACluster(t *testing.T) {
 	c := startEngine(t)
 	path := filepath.Join(c.dir, "journeys")
 	t.Setenv(journeyFile, path)
-	for _, node := range []string{"a", "b"} {
-		c.startProgram("caravan", node, "own-"+node, testLease)
-	}
+	reserved := loopback.Reserve(t, 2)
+	admins := map[string]string{"a": reserved[0], "b": reserved[1]}
+	start := func(node string) { c.startProgram("caravan", node, "own-"+node, testLease, "--admin="+admins[node]) }
+	start("a")
+	start("b")
 	rooms := []string{"inn/1", "inn/2", "inn/3", "inn/4"}
 	var guides []*traveller // they make the rooms, half of them on each node
 	for i, room := range rooms {
@@ -198,6 +227,18 @@ func TestTravellersOfACluster(t *testing.T) {
 	require.Equal(t, bots*(hops+1)+len(guides), joins)
 	require.Greater(t, departs, bots, "many ways lead to the other node")
 
+	player := guides[0]
+	restart := func() {
+		require.NoError(t, c.nodes["a"].process.Process.Kill())
+		<-c.nodes["a"].ended
+		start("a")
+	}
+	c.killOnTheWay(player, "inn/2", admins["b"], "inn/2", restart)
+	guides = append(guides, c.newTraveller("a", "guide4", "inn/5"))
+	c.killOnTheWay(player, "inn/5", admins["a"], "inn/1", restart) // no other process honours the pass: the client asks for its own room
+	answer, err := must.Get(client.Ask(player.own, waysQuery, 0, askWays{})).Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, ways{player.user, 2}, answer)
 	for _, g := range guides {
 		require.Empty(t, g.confusions)
 		require.NoError(t, g.own.Close())

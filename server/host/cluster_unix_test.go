@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +17,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -40,6 +43,56 @@ type processes struct {
 	dir, engine string
 	nodes       map[string]*serverProcess
 	addrs       map[string]string
+	ways        map[string]*directoryWay // of nodes that have one of their own
+}
+
+// directoryWay forwards the connections of a node to the engine. While it is held, nothing that the engine says arrives.
+type directoryWay struct {
+	address string
+	held    sync.RWMutex
+}
+
+// leadThrough gives a node a way of its own to the engine.
+func (c *processes) leadThrough(node string) *directoryWay {
+	in := must.Get(net.Listen("tcp", "127.0.0.1:0"))
+	way := &directoryWay{address: "http://" + in.Addr().String()}
+	c.ways[node] = way
+	c.Cleanup(func() { _ = in.Close() })
+	go func() {
+		for {
+			asked, err := in.Accept()
+			if err != nil {
+				return
+			}
+			go way.forward(asked, strings.TrimPrefix(c.engine, "http://"))
+		}
+	}()
+	return way
+}
+
+func (w *directoryWay) forward(asked net.Conn, engine string) {
+	defer func() { _ = asked.Close() }()
+	answers, err := net.Dial("tcp", engine)
+	if err != nil {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(answers, asked)
+		_ = answers.Close()
+	}()
+	_, _ = io.Copy(heldWriter{asked, &w.held}, answers)
+}
+
+// heldWriter writes while nobody holds the lock.
+type heldWriter struct {
+	io.Writer
+	held *sync.RWMutex
+}
+
+func (w heldWriter) Write(p []byte) (int, error) {
+	w.held.RLock()
+	defer w.held.RUnlock()
+	return w.Writer.Write(p)
 }
 
 // startEngine starts an etcd of one member, or skips the test.
@@ -49,7 +102,7 @@ func startEngine(t *testing.T) *processes {
 		require.Empty(t, os.Getenv(engineVariable), "want etcd in PATH (Debian package etcd-server)")
 		t.Skip("SKIPPED: NO PROCESSES FORMED A CLUSTER: etcd is missing (Debian package etcd-server)")
 	}
-	c := &processes{T: t, dir: t.TempDir(), engine: "http://" + loopback.Reserve(t, 1)[0], nodes: map[string]*serverProcess{}, addrs: map[string]string{}}
+	c := &processes{T: t, dir: t.TempDir(), engine: "http://" + loopback.Reserve(t, 1)[0], nodes: map[string]*serverProcess{}, addrs: map[string]string{}, ways: map[string]*directoryWay{}}
 	peer := "http://" + loopback.Reserve(t, 1)[0]
 	log := must.Get(os.Create(filepath.Join(c.dir, "etcd.log")))
 	t.Cleanup(func() { _ = log.Close() })
@@ -94,8 +147,11 @@ func (c *processes) startProgram(program, node, images string, lease time.Durati
 	if c.addrs[node] == "" {
 		c.addrs[node] = loopback.Reserve(c, 1)[0]
 	}
-	i := &installation{t: c.T, program: program, image: filepath.Join(c.dir, images)}
-	args := []string{"--listen=" + c.addrs[node], "--admin=127.0.0.1:0", "--journal=always", "--cluster=" + c.engine, "--node=" + node, "--lease=" + lease.String()}
+	i, engine := &installation{t: c.T, program: program, image: filepath.Join(c.dir, images)}, c.engine
+	if way := c.ways[node]; way != nil {
+		engine = way.address
+	}
+	args := []string{"--listen=" + c.addrs[node], "--admin=127.0.0.1:0", "--journal=always", "--cluster=" + engine, "--node=" + node, "--lease=" + lease.String()}
 	c.nodes[node] = i.start(append(args, more...)...)
 	c.nodes[node].until("serves", func() bool { return strings.Contains(c.nodes[node].output(), `"serving"`) })
 }
@@ -106,6 +162,13 @@ func (c *processes) directory() (d directoryInfo) {
 	require.Equal(c, exitOK, status, out)
 	require.NoError(c, json.Unmarshal([]byte(out), &d))
 	return d
+}
+
+// ask returns what an admin port says.
+func (c *processes) ask(admin, path string) string {
+	answer := must.Get(http.Get("http://" + admin + path))
+	defer answer.Body.Close()
+	return string(must.Get(io.ReadAll(answer.Body)))
 }
 
 // home returns the node of a room; empty: none that lives.
