@@ -131,6 +131,11 @@ func (s *Struct) Find(path string) int {
 	return slices.IndexFunc(s.Members, func(m Member) bool { return m.Path == path })
 }
 
+// has reports whether a member has type t.
+func (s *Struct) has(t Type) bool {
+	return slices.ContainsFunc(s.Members, func(m Member) bool { return m.Type == t })
+}
+
 // isArray reports whether m is an array in C.
 func (m *Member) isArray() bool { return m.Count > 1 || m.IsArray || m.Type == Text || m.Type == Bytes }
 

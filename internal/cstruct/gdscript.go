@@ -70,18 +70,24 @@ func (f *gdscript) message(name, remark string, m *schema.Message) {
 
 // declare writes a class with the members of a struct, in the order of its memory.
 func (f *gdscript) declare(name, remark string, s Struct) {
-	lines, _ := s.lines(gdMember, "_size", map[string]bool{"b": true, "at": true, "i": true, "script": true})
+	lines, _ := s.lines(gdMember, "_size", map[string]bool{"b": true, "at": true, "i": true, "n": true, "utf8": true, "script": true})
 	lines = slices.DeleteFunc(lines, func(l line) bool { return l.isLength })
 	f.printf("\n# %s\nclass %s:\n\tconst SIZE = %d\n", printableLine(remark), f.unique(pascal(name)), s.Size)
 	for _, l := range lines {
 		f.printf("\tvar %s = %s\n", l.name, gdZero(l.member))
 	}
 	f.printf("\n\t# read_from takes the record at a place of a StreamPeerBuffer.\n\tfunc read_from(b, at = 0):\n")
+	if s.has(Bytes) {
+		f.printf("\t\tvar n\n")
+	}
 	for _, l := range lines {
 		f.read(l)
 	}
 	f.printf("\t\tb.seek(at + SIZE)\n\t\treturn self\n\n\t# to_bytes returns the record.\n\tfunc to_bytes():\n\t\tvar b = StreamPeerBuffer.new()\n")
 	f.printf("\t\tfor i in range(SIZE):\n\t\t\tb.put_u8(0)\n")
+	if s.has(Text) {
+		f.printf("\t\tvar utf8\n")
+	}
 	for _, l := range lines {
 		f.write(l)
 	}
@@ -136,7 +142,7 @@ func (f *gdscript) read(l line) {
 	m := l.member
 	switch {
 	case m.Type == Bytes:
-		f.printf("\t\tb.seek(at + %d)\n\t\tvar %s_size = b.get_u32()\n\t\tb.seek(at + %d)\n\t\t%s = b.get_data(%s_size)[1]\n", m.LengthAt, l.name, l.offset, l.name, l.name)
+		f.printf("\t\tb.seek(at + %d)\n\t\tn = b.get_u32()\n\t\tb.seek(at + %d)\n\t\t%s = b.get_data(n)[1]\n", m.LengthAt, l.offset, l.name)
 		return
 	case m.Type == Text:
 		f.printf("\t\tb.seek(at + %d)\n\t\t%s = b.get_data(%d)[1].get_string_from_utf8()\n", l.offset, l.name, m.Count)
@@ -163,8 +169,8 @@ func (f *gdscript) write(l line) {
 		return
 	case m.Type == Text:
 		// Both versions of Godot write texts in UTF-8 in this way alone: behind their length.
-		f.printf("\t\tvar %[1]s_utf8 = StreamPeerBuffer.new()\n\t\t%[1]s_utf8.put_utf8_string(%[1]s)\n\t\t%[1]s_utf8.seek(4)\n", l.name)
-		f.printf("\t\tb.seek(%d)\n\t\tb.put_data(%[2]s_utf8.get_data(int(min(%[2]s_utf8.get_size() - 4, %d)))[1])\n", l.offset, l.name, m.Count-1)
+		f.printf("\t\tutf8 = StreamPeerBuffer.new()\n\t\tutf8.put_utf8_string(%s)\n\t\tutf8.seek(4)\n", l.name)
+		f.printf("\t\tb.seek(%d)\n\t\tb.put_data(utf8.get_data(int(min(utf8.get_size() - 4, %d)))[1])\n", l.offset, m.Count-1)
 		return
 	}
 	f.printf("\t\tb.seek(%d)\n", l.offset)

@@ -1,6 +1,7 @@
 package cstruct
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,9 +33,9 @@ class MixedBagRecord:
 `)
 	require.Contains(t, file, `
 		b.seek(at + 36)
-		var data_size = b.get_u32()
+		n = b.get_u32()
 		b.seek(at + 49)
-		data = b.get_data(data_size)[1]
+		data = b.get_data(n)[1]
 `)
 	odd, err := schema.Parse("worldd schema 2\ncomponent a\nsmall bool\ninput raw\n")
 	require.NoError(t, err)
@@ -44,11 +45,12 @@ class MixedBagRecord:
 
 // Names that GDScript has already are changed.
 func TestGDScriptNames(t *testing.T) {
-	s, err := schema.Parse("worldd schema 2\ncomponent 2nd\nSize uint 8\nSIZE uint 8\nAt uint 8\ninput raw\nevent input\n")
+	s, err := schema.Parse("worldd schema 2\ncomponent 2nd\nSize uint 8\nSIZE uint 8\nAt uint 8\nN uint 8\nUtf8 uint 8\nLabel_utf8 uint 8\nLabel string 8\ninput raw\nevent input\n")
 	require.NoError(t, err)
 	file, err := GDScript(s, "")
 	require.NoError(t, err)
-	for _, line := range []string{"class _2ndRecord:\n", "\tvar size_ = 0\n", "\tvar size__ = 0\n", "\tvar at_ = 0\n", "const EVENT_INPUT = 0\n"} {
+	for _, line := range []string{"class _2ndRecord:\n", "\tvar size_ = 0\n", "\tvar size__ = 0\n", "\tvar at_ = 0\n", "\tvar n_ = 0\n", "\tvar utf8_ = 0\n", "\tvar label_utf8 = 0\n", "const EVENT_INPUT = 0\n"} {
 		require.Contains(t, file, line)
 	}
+	require.Equal(t, 1, strings.Count(file, "var label_utf8 "), "no variable of the script hides the member")
 }
