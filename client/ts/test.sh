@@ -18,10 +18,24 @@ shopt -s nullglob
 files=(test/${1:-*}.test.ts)
 rm -rf build
 go -C bundle run . -node build "${files[@]}"
-WORLDD_ROOT=$(cd ../.. && pwd) node --test build/
+root=$(cd ../.. && pwd)
+
+# A game of create-worldd as its users have it, but for the release of worldd. bundle/create_test.go plays it.
+create() {
+	npm pack --silent --pack-destination build ./create
+	tar -xzf build/create-worldd-*.tgz -C build
+	node build/package/index.js build/game --from "$root"
+	(cd build/game && npm run build)
+}
+if [[ $# == 0 ]]; then
+	create >build/create.log 2>&1 & # waits for npm most of the time
+	created=$!
+fi
+WORLDD_ROOT=$root node --test build/*.js
 
 # The package as its users have it, without the registry: it has no dependencies.
 if [[ $# == 0 ]]; then
+	wait "$created" || { cat build/create.log && exit 1; }
 	game=build/pack
 	mkdir -p $game/node_modules/@worldd/client
 	npm pack --silent --pack-destination build

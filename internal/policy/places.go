@@ -112,7 +112,7 @@ func checkForeign(fsys fs.FS, hosts []string) (complaints []string) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules") {
+		if d.IsDir() && slices.Contains([]string{".git", "node_modules", "build"}, d.Name()) {
 			return fs.SkipDir
 		}
 		if !d.Type().IsRegular() || d.Name() == ".git" { // a file in a worktree

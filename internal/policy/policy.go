@@ -123,7 +123,7 @@ func load(fsys fs.FS) *tree {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && slices.Contains([]string{".git", "testdata", "node_modules", "dist"}, d.Name()):
+		case d.IsDir() && slices.Contains([]string{".git", "testdata", "node_modules", "dist", "build"}, d.Name()):
 			return fs.SkipDir
 		case d.IsDir() || !slices.Contains([]string{".go", ".md", ".ts"}, path.Ext(p)):
 			return nil

@@ -1,0 +1,132 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/browsertest"
+	"github.com/worldd/worldd/internal/loopback"
+	"github.com/worldd/worldd/internal/must"
+)
+
+// watchRunner steers the runner of a created game, which is the only blue, towards the middle, and reports how
+// far it has come, in pixels. Then it waits until a server whose rules have changed has replaced the first one.
+const watchRunner = `<script src="/browsertest.js"></script><script>
+requestAnimationFrame = f => setTimeout(f, 16)
+function runner() {
+  const canvas = document.querySelector("canvas"), { width, height } = canvas
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height)
+  let n = 0, sum = 0
+  for (let i = 0; i < data.length; i += 4)
+    if (data[i] === 0x2f && data[i + 1] === 0x7f && data[i + 2] === 0xd1) n++, sum += i / 4 % width
+  return n ? sum / n - width / 2 : undefined
+}
+let from, key, replaced = false
+const watch = setInterval(() => {
+  const status = document.querySelector("#status")?.textContent ?? ""
+  if (!/^W A S D/.test(status)) {
+    replaced = from !== undefined && /reconnecting/.test(status)
+    return
+  }
+  const at = runner()
+  if (at === undefined) return
+  if (from === undefined) {
+    from = at
+    key = at < 0 ? "KeyD" : "KeyA"
+    dispatchEvent(new KeyboardEvent("keydown", { code: key }))
+  } else if (key && Math.abs(at - from) > 40) {
+    dispatchEvent(new KeyboardEvent("keyup", { code: key }))
+    browsertest.report({ from, to: at, status })
+    key = undefined
+  } else if (replaced) {
+    clearInterval(watch)
+    browsertest.report({ from, to: at, status })
+  }
+}, 20)
+</script>`
+
+// TestCreate plays a game of create-worldd below Vite: the avatar moves, and saving a Go file replaces the
+// server below the page.
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	require.DirExists(t, "../build/game", "client/ts/test.sh creates a game: run it first")
+	folder := must.Get(filepath.Abs("../build/game"))
+	rules := filepath.Join(folder, "server/main.go")
+	vite := runDev(t, folder)
+	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
+		p := b.Open(t, browsertest.NewSite(t, withScript(vite, watchRunner)), "/")
+		var moved struct {
+			From, To float64
+			Status   string
+		}
+		require.NoError(t, json.Unmarshal(p.Next(), &moved))
+		t.Logf("%+v", moved)
+		require.NoError(t, os.WriteFile(rules, must.Get(os.ReadFile(rules)), 0o600))
+		require.NoError(t, json.Unmarshal(p.Next(), &moved), "on the next server")
+	})
+}
+
+// runDev runs npm run dev in folder until the end of t, and returns the address of Vite once the game's server
+// answers.
+func runDev(t *testing.T, folder string) *url.URL {
+	addresses := loopback.Reserve(t, 3)
+	vite := must.Get(url.Parse("http://" + addresses[2]))
+	dev := exec.Command("npm", "run", "dev", "--", "--host", "127.0.0.1", "--port", vite.Port(), "--strictPort")
+	dev.Dir = folder
+	dev.Env = append(os.Environ(), "GAME_LISTEN="+addresses[0], "GAME_ADMIN="+addresses[1])
+	var output bytes.Buffer
+	dev.Stdout, dev.Stderr = &output, &output
+	dev.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // npm, Vite and the server
+	require.NoError(t, dev.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- dev.Wait() }()
+	t.Cleanup(func() {
+		_ = syscall.Kill(-dev.Process.Pid, syscall.SIGINT)
+		<-ended
+		t.Log(output.String())
+	})
+	require.Eventually(t, func() bool {
+		answer, err := http.Get(vite.String() + "/web")
+		if err != nil {
+			return false
+		}
+		return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	}, 2*time.Minute, 100*time.Millisecond)
+	return vite
+}
+
+// withScript passes requests on to Vite, and puts a script into its document.
+func withScript(vite *url.URL, script string) http.Handler {
+	proxy := httputil.NewSingleHostReverseProxy(vite)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
+			return nil
+		}
+		document, err := io.ReadAll(r.Body)
+		if err := errors.Join(err, r.Body.Close()); err != nil {
+			return err
+		}
+		document = bytes.Replace(document, []byte("<title>"), []byte(script+"<title>"), 1)
+		r.Body = io.NopCloser(bytes.NewReader(document))
+		r.Header.Set("Content-Length", strconv.Itoa(len(document)))
+		return nil
+	}
+	return proxy
+}
