@@ -90,7 +90,7 @@ type conformance struct {
 
 // Conformance vectors through worldd.h: a scripted server sends what arrives, and the program reads verdicts, entities, values, texts,
 // exact bodies, events, and why its session ended. Out of reach are acknowledgements and counters of datagrams, which stay inside the
-// library, and cases that need more than its functions: plain rows, raw commands, and inputs of given ticks.
+// library, and cases that need more than its functions: plain rows, records that were not generated, and inputs of given ticks.
 func TestConformance(t *testing.T) {
 	files, err := vectors.SessionFiles("../../replication/wire/testdata/vectors")
 	require.NoError(t, err)
@@ -118,6 +118,36 @@ func TestConformance(t *testing.T) {
 	}
 	t.Logf("%d cases, %d out of reach", played, unreachable)
 	require.Greater(t, played, 250)
+}
+
+// After a crash of its server a program is still in its session, and receives all entities again.
+func TestRestored(t *testing.T) {
+	d, server := drive(t), newScript(t)
+	d.call("create %d 60 %s - - -", insecureFlag, server.listener.Addr())
+	h := server.accept()
+	w := wire.Welcome{
+		Protocol: h.Protocol, Tables: h.Tables, Schema: track.Hash(), SchemaText: track.Text(), Session: 7, Secret: make([]byte, wire.SecretBytes), Epoch: 1,
+		GenerationFloor: 1, GenerationCeiling: math.MaxUint32, TickHz: 60, SnapshotHz: 60, MaxSlots: 64,
+	}
+	for _, structure := range []uint32{0, 1} {
+		w.Structure = structure
+		if h.Schema == w.Schema {
+			w.SchemaText = "" // the program has it
+		}
+		_, err := server.stream.Write(wire.AppendMessage(nil, w))
+		require.NoError(t, err)
+		joined := d.awaitState(joinedState)
+		require.Equal(t, []int{0, restoredFlag}[structure], joined.flags)
+		require.EqualValues(t, 7, d.status().session)
+		if structure == 0 {
+			server.close(wire.Timeout)
+			require.Equal(t, int(wire.Timeout), d.awaitState(lostState).code)
+			h = d.acceptWhileUpdating(server)
+			require.EqualValues(t, 7, h.Session)
+			require.Equal(t, w.Secret, h.Secret)
+		}
+	}
+	d.call("destroy")
 }
 
 // isOutOfReach reports whether a step needs more than worldd.h has, or another server.
@@ -170,7 +200,7 @@ func (p *conformance) step(s *vectors.Step, number int) error {
 		p.joined = false
 		p.server.close(wire.Timeout)
 		p.until("reconnects", func() bool { return p.status().state != joinedState })
-		h := p.acceptWhileUpdating()
+		h := p.acceptWhileUpdating(p.server)
 		require.Equal(t, &vectors.Hello{Session: h.Session, Secret: h.Secret, Structure: h.Structure}, s.Expect.Hello, "step %d", number)
 		return nil
 	case len(s.Datagram) > 0 && !p.joined:
@@ -203,11 +233,11 @@ func (p *conformance) step(s *vectors.Step, number int) error {
 }
 
 // acceptWhileUpdating accepts the program's next connection.
-func (p *conformance) acceptWhileUpdating() wire.Hello {
+func (d *driven) acceptWhileUpdating(server *script) wire.Hello {
 	accepted := make(chan wire.Hello, 1)
-	go func() { accepted <- p.server.accept() }()
+	go func() { accepted <- server.accept() }()
 	var h wire.Hello
-	p.until("dials", func() bool {
+	d.until("dials", func() bool {
 		select {
 		case h = <-accepted:
 			return true

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -215,7 +216,8 @@ type drivenEvent struct {
 const (
 	insecureFlag, webSocketFlag, simulateFlag = 1, 2, 4
 	joinedState, lostState, endedState        = 1, 2, 3
-	resumedFlag, movedFlag, newWorldFlag      = 1, 4, 8
+	resumedFlag, restoredFlag                 = 1, 2
+	movedFlag, newWorldFlag                   = 4, 8
 	pendingVerdict, liveVerdict               = "0", "1"
 	staleVerdict, provisionalVerdict          = "3", "4"
 )
@@ -520,6 +522,59 @@ func TestProvisional(t *testing.T) {
 	require.Equal(t, "7", d.ask("fork"), "a child that makes no calls")
 	d.picture(2)
 	d.call("destroy")
+}
+
+// A program sends bytes to a game whose schema declares neither an input nor arguments.
+func TestRaw(t *testing.T) {
+	d := drive(t)
+	s := schema.NewWithBody()
+	require.NoError(t, s.AddRawCommand("shout"))
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	player, err := w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}})
+	require.NoError(t, err)
+	var mu sync.Mutex
+	var shouted []string
+	held := map[string]bool{}
+	serve, _ := serveTrack(t, server.Config{WorldConfig: server.WorldConfig{World: w, Schema: s, Hooks: server.Hooks{
+		Join: func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
+		Input: server.OnRawInput(func(_ *server.Session, _ uint64, in []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			held[hex.EncodeToString(in)] = true
+		}),
+		Commands: []server.Command{server.OnRawCommand("shout", func(s *server.Session, target world.Entity, args []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			shouted = append(shouted, fmt.Sprintf("%t %x", target == s.Entity(), args))
+			return nil
+		})},
+	}}})
+	file := t.TempDir() + "/schema"
+	require.NoError(t, os.WriteFile(file, []byte(s.Text()), 0o600))
+	d.call("create 0 0 %s %s - %s", serve.Addr(), serve.Fingerprint(), file)
+	d.until("controls", func() bool { return d.status().controlled != 0 })
+	for _, args := range []string{"a3616263", "", strings.Repeat("c0", 1024)} {
+		if len(args) > 8 {
+			require.Equal(t, "WD_REFUSED 0", d.ask("do 0 0 %s", args), "many values")
+			require.Equal(t, "WD_BAD_SIZE 0", d.ask("do 0 0 %sc0", args))
+			require.Contains(t, d.ask("text 1"), "at most 1024")
+			continue
+		}
+		id := d.call("do 0 %x %s", d.status().controlled, args)[0]
+		require.Zero(t, d.await(7, func(e drivenEvent) bool { return strconv.Itoa(e.id) == id }).code)
+	}
+	require.Equal(t, "WD_BAD_SIZE 0", d.ask("input %s", strings.Repeat("01", 65)))
+	for _, in := range []string{"0102ff", ""} {
+		tick, err := strconv.Atoi(d.call("input %s", in)[0])
+		require.NoError(t, err)
+		d.until("hears of its input", func() bool { return d.status().appliedInput >= tick })
+	}
+	d.call("destroy")
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, []string{"true a3616263", "true "}, shouted)
+	require.Equal(t, map[string]bool{"0102ff": true, "": true}, held)
 }
 
 // A program that computes bodies has the bits of the server at each tick.

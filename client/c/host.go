@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -277,14 +279,22 @@ func (h *hostedClient) do(command uint32, target bulk.Handle, args unsafe.Pointe
 	}
 	of := h.game.arguments[command]
 	switch {
-	case of == nil:
-		return 0, h.fail(refused, "worldd: the schema declares no arguments for the command: this interface sends only typed ones")
-	case size != uint64(of.layout.Size):
+	case of == nil && size > wire.MaxCommandArgs:
+		return 0, h.fail(badSize, fmt.Sprintf("worldd: the arguments of a raw command have %d bytes, at most %d", size, wire.MaxCommandArgs))
+	case of != nil && args == nil:
+		return 0, h.fail(badArgument, "worldd: args is NULL")
+	case of != nil && size != uint64(of.layout.Size):
 		return 0, h.failSize(size, of)
 	case h.client == nil || h.over:
 		return 0, h.fail(notJoined, client.ErrNotJoined.Error())
 	}
-	f, err := client.Do[any](h.client, schema.DefinedCommand[any]{}, target, of.toPointer(args))
+	var f *client.Future
+	var err error
+	if of == nil {
+		f, err = h.client.DoRaw(h.game.schema.Commands()[command].Name, target, bytes.Clone(unsafe.Slice((*byte)(args), size)))
+	} else {
+		f, err = client.Do[any](h.client, schema.DefinedCommand[any]{}, target, of.toPointer(args))
+	}
 	switch {
 	case errors.Is(err, client.ErrNotJoined):
 		return 0, h.fail(notJoined, err.Error())
@@ -299,14 +309,21 @@ func (h *hostedClient) do(command uint32, target bulk.Handle, args unsafe.Pointe
 func (h *hostedClient) setInput(input unsafe.Pointer, size uint64) (tick uint32, r result) {
 	of := h.game.input
 	switch {
-	case of == nil:
-		return 0, h.fail(refused, "worldd: the program's schema declares no input")
-	case size != uint64(of.layout.Size):
+	case of == nil && size > wire.MaxInputBytes:
+		return 0, h.fail(badSize, fmt.Sprintf("worldd: the raw input has %d bytes, at most %d", size, wire.MaxInputBytes))
+	case of != nil && input == nil:
+		return 0, h.fail(badArgument, "worldd: input is NULL")
+	case of != nil && size != uint64(of.layout.Size):
 		return 0, h.failSize(size, of)
 	case h.client == nil || h.over:
 		return 0, h.fail(notJoined, client.ErrNotJoined.Error())
 	}
-	tick, err := h.client.SetInputValue(of.toPointer(input))
+	var err error
+	if of == nil {
+		tick, err = h.client.SetRawInput(bytes.Clone(unsafe.Slice((*byte)(input), size)))
+	} else {
+		tick, err = h.client.SetInputValue(of.toPointer(input))
+	}
 	if err != nil {
 		return 0, h.fail(refused, err.Error())
 	}

@@ -232,13 +232,13 @@ wd_result wd_read_records(wd_client c, uint32_t component, int32_t when, const w
 
 wd_result wd_do(wd_client c, uint32_t command, wd_handle target, const void *args, size_t size, uint32_t *id) {
     if (id) *id = 0;
-    if (!args) return WD_BAD_ARGUMENT;
+    if (!args && size) return WD_BAD_ARGUMENT;
     IN_GO(wd_result, goDo(c.id, command, target, (void *)args, size, id));
 }
 
 wd_result wd_set_input(wd_client c, const void *input, size_t size, uint32_t *tick) {
     if (tick) *tick = 0;
-    if (!input) return WD_BAD_ARGUMENT;
+    if (!input && size) return WD_BAD_ARGUMENT;
     IN_GO(wd_result, goSetInput(c.id, (void *)input, size, tick));
 }
 

@@ -32,7 +32,7 @@
 
 /* The version of this interface, by semver: a program runs with every library of the same major version that is not older. */
 #define WD_VERSION_MAJOR 0
-#define WD_VERSION_MINOR 2
+#define WD_VERSION_MINOR 3
 #define WD_VERSION_PATCH 0
 #define WD_VERSION (WD_VERSION_MAJOR * 1000000 + WD_VERSION_MINOR * 1000 + WD_VERSION_PATCH)
 
@@ -370,13 +370,15 @@ WD_API wd_result wd_read_u64(wd_client c, uint32_t component, uint32_t field, in
 WD_API wd_result wd_read_records(wd_client c, uint32_t component, int32_t when, const wd_handle *handles, size_t n, void *out,
                                  size_t record_size, uint8_t *verdicts);
 
-/* wd_do asks the server to execute a command once. target is the entity that it is about, or 0. args is the record of its
- * arguments. id may be NULL; WD_EVENT_RESULT brings it back. WD_BAD_SIZE if args has another size; WD_REFUSED if the server does not
- * have the command, or too many await answers. */
+/* wd_do asks the server to execute a command once. target is the entity that it is about, or 0. args is the record of its arguments;
+ * of a raw command, which has no record in the generated header, it is one value in msgpack, or NULL if size is 0. id may be NULL;
+ * WD_EVENT_RESULT brings it back. WD_BAD_SIZE if args has another size, or more than 1,024 bytes; WD_REFUSED if the server does not have
+ * the command, too many await answers, or raw args are no msgpack. A raw command cannot ask for provisional handles. */
 WD_API wd_result wd_do(wd_client c, uint32_t command, wd_handle target, const void *args, size_t size, uint32_t *id);
 
-/* wd_set_input sets what the player holds down from now on: the record of the input. tick may be NULL; wd_status.applied_input
- * reaches it once the server has applied the input. Call it once per picture, before wd_update. */
+/* wd_set_input sets what the player holds down from now on: the record of the input, or any bytes, at most 64, if the schema's input is
+ * raw. tick may be NULL; wd_status.applied_input reaches it once the server has applied the input. Call it once per picture, before
+ * wd_update. */
 WD_API wd_result wd_set_input(wd_client c, const void *input, size_t size, uint32_t *tick);
 
 /* wd_predict predicts the controlled entity from the inputs of wd_set_input, without waiting for the server. A client has at most one
