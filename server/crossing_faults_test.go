@@ -30,5 +30,5 @@ func TestFaultCrossings(t *testing.T) {
 		t.Logf("%-25s %s", f.Name, failure)
 		require.NotEmpty(t, failure, "fault %s survives: %s", f.Name, f.Breaks)
 	}
-	require.Equal(t, 5, n)
+	require.Equal(t, 7, n)
 }

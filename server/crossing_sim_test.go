@@ -37,7 +37,8 @@ var crossingSeeds = flag.Uint64("crossings", 6, "number of seeds of the simulati
 //
 //	a user has one session
 //	its Value is never older than what Depart has saved, nor newer than what Leave has set, and Depart never saves the same twice
-//	a pass admits once, within passTime, to the process that has issued it
+//	a pass admits once, within passTime, to the process that has issued it, unless its user has begun another session since there, or in the
+//	process that has ordered it
 //
 // A seed gives the same events each time, although goroutines run side by side: what each draws depends on its own purpose alone (draw), and
 // no two of them wake at the same instant, since all waits are drawn to the nanosecond.
@@ -87,13 +88,15 @@ type crossingConn struct {
 	was    *crossingConn // whose session it asks for; nil: none
 	lost   bool          // the client has, or its process was killed
 	blind  bool          // the client has forgotten a session that may live
+	kept   *wire.Error   // redirection that the client follows once it has a session here; nil: none
+	void   bool          // the pass admits nobody any more
 	seen   stage.Received
 }
 
 type passUse struct {
-	by     *crossingNode
-	filled time.Time
-	used   bool
+	by, orderer *crossingNode
+	filled      time.Time
+	used        bool
 }
 
 // note records an event.
@@ -255,7 +258,7 @@ func (x *crossings) noteAnswer(n *crossingNode, q seatQuestion) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if q.Ask == askFill {
-		x.passes[string(q.Pass)] = &passUse{by: n, filled: time.Now()}
+		x.passes[string(q.Pass)] = &passUse{by: n, orderer: x.nodes[1-n.index], filled: time.Now()}
 		x.note("%s fills a pass for %s", n.name, q.User)
 	}
 	if n.killed || lost {
@@ -413,6 +416,7 @@ func (x *crossings) follow(p *crossingPlayer, c *crossingConn) {
 		p.conns = append(p.conns, c)
 	default:
 		x.checkPass(p, c)
+		x.showKept(p, c)
 		x.act(p, c, now.Welcomes[len(now.Welcomes)-1])
 	}
 }
@@ -426,9 +430,14 @@ func (x *crossings) resume(p *crossingPlayer, c *crossingConn) {
 	x.dial(p, x.nodes[c.node.index], h).was = c
 }
 
-// travel goes where a redirection sends the client: at once, late, or twice with the same pass.
+// travel goes where a redirection sends the client: at once, late, twice with the same pass, or after another session has begun.
 func (x *crossings) travel(p *crossingPlayer, to *wire.Error) {
 	x.counts["moves"]++
+	if x.chance(p.user+" keeps a pass", 6) {
+		n := x.anyNode(p, "plays meanwhile")
+		x.dial(p, n, helloAs(p.user, n.room())).kept = to
+		return
+	}
 	n := x.nodes[indexOf(to.Address)]
 	if x.chance(p.user+" is late", 6) {
 		x.sleep(p.user+" is late", 0, 2*passTime) // the other players wait too
@@ -436,6 +445,20 @@ func (x *crossings) travel(p *crossingPlayer, to *wire.Error) {
 	x.dial(p, n, helloAs(string(to.Token), n.room()))
 	if x.chance(p.user+" goes twice", 4) {
 		x.dial(p, n, helloAs(string(to.Token), n.room()))
+	}
+}
+
+// showKept shows the pass that a client has kept from before its present session.
+func (x *crossings) showKept(p *crossingPlayer, c *crossingConn) {
+	if c.kept == nil {
+		return
+	}
+	n := x.nodes[indexOf(c.kept.Address)]
+	late := x.dial(p, n, helloAs(string(c.kept.Token), n.room()))
+	c.kept = nil
+	if late.pass != nil && (late.pass.by == c.node || late.pass.orderer == c.node) {
+		late.void = true
+		x.counts["void"]++
 	}
 }
 
@@ -447,6 +470,8 @@ func (x *crossings) checkPass(p *crossingPlayer, c *crossingConn) {
 	defer x.mu.Unlock()
 	switch {
 	case use == nil:
+	case c.void:
+		x.failf("a pass of %s admits although another session has begun since", p.user)
 	case use.used:
 		x.failf("a pass of %s admits twice", p.user)
 	case use.by != c.node:
@@ -538,7 +563,7 @@ func TestCrossings(t *testing.T) {
 		}
 	}
 	t.Logf("%v", x.counts)
-	for _, what := range []string{"moves", "restored", "kills", "orphans", "replaced"} {
+	for _, what := range []string{"moves", "restored", "kills", "orphans", "replaced", "void"} {
 		require.True(t, x.counts[what] > 0 || seeds == 1, what) // one seed has not all of them
 	}
 }
