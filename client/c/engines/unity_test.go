@@ -56,6 +56,7 @@ func TestUnity(t *testing.T) {
 	checkSession(t, out, rows)
 	require.Regexp(t, `(?m)^mistake WD_BadArgument: .*nowhere`, out)
 	require.Contains(t, out, "state Joined code 0 flags None\n")
+	checkPrediction(t, out)
 }
 
 // checkSession checks the words of a program that has played the session.
@@ -67,4 +68,16 @@ func checkSession(t *testing.T, out string, rows []string) {
 	require.Regexp(t, `(?m)^victim [0-9a-f]{16} Live$`, out)
 	require.Regexp(t, `(?m)^stale [0-9a-f]{16} Stale controlled Live$`, out)
 	require.Contains(t, out, "\nend\n")
+}
+
+// checkPrediction checks that a program has predicted its player as the server moves it, but for inputs that were late.
+func checkPrediction(t *testing.T, out string) {
+	t.Helper()
+	line := linesOf(out, "predicted")
+	require.Len(t, line, 1)
+	var agreed, corrected, missed int
+	_, err := fmt.Sscanf(line[0], "predicted %d agreed %d corrected %d missed", &agreed, &corrected, &missed)
+	require.NoError(t, err)
+	require.LessOrEqual(t, corrected-missed, 2, line[0])
+	t.Log(line[0])
 }

@@ -11,11 +11,12 @@ namespace Worldd
     /// </summary>
     public sealed class Client : IDisposable
     {
-        const uint Major = 0, Minor = 1; // of worldd.h
+        const uint Major = 0, Minor = 2; // of worldd.h
 
         Native.Id id;
         byte[] body = new byte[4096]; // of the event that was polled
         int bodySize;
+        Predictor predictor; // null: Predict was not called
 
         /// <summary>Begins to connect; events of type State say how that proceeds.</summary>
         public Client(ClientDef def)
@@ -48,7 +49,12 @@ namespace Worldd
         }
 
         /// <summary>Ends the session. Other calls then throw with Result.BadClient.</summary>
-        public void Dispose() { Native.wd_destroy_client(id); }
+        public void Dispose()
+        {
+            if ((Result)Native.wd_destroy_client(id) == Result.Busy || predictor == null) return;
+            predictor.Dispose();
+            predictor = null;
+        }
 
         /// <summary>Destroys all clients and waits, for less than a second, until the servers have heard of it. Call it before the
         /// process ends, and before an editor reloads its scripts.</summary>
@@ -59,6 +65,7 @@ namespace Worldd
         public bool Update(double now)
         {
             var result = (Result)Native.wd_update(id, now);
+            RethrowStep();
             if (result == Result.Ended) return false;
             Check(result);
             return true;
@@ -260,8 +267,59 @@ namespace Worldd
             Record<T>.One[0] = input;
             int result;
             using (var from = new Pin(Record<T>.One)) result = Native.wd_set_input(id, from.Address, (UIntPtr)Record<T>.Size, out tick);
+            RethrowStep();
             if ((Result)result != Result.NotJoined) Check(result);
             return tick;
+        }
+
+        /// <summary>Predicts the controlled entity from the inputs of SetInput, without waiting for the server: once, at any time. TState
+        /// is a sequential struct of the generated structs of these components, in their order, then of the game's own numbers, which begin
+        /// at 0. TInput is the generated Input. What the step function throws, Update or SetInput throws. snap: see worldd.h.</summary>
+        public void Predict<TState, TInput>(uint[] components, StepFunction<TState, TInput> step, double snap = 0) where TState : struct where TInput : struct
+        {
+            if (step == null) throw new ArgumentNullException("step");
+            var p = new Predictor<TState, TInput>(step);
+            Result result;
+            using (var of = new Pin(components))
+            {
+                var def = new Native.PredictionDef
+                {
+                    Size = (uint)Marshal.SizeOf(typeof(Native.PredictionDef)), ComponentCount = (uint)components.Length, Components = of.Address,
+                    StateSize = (UIntPtr)Predictor<TState, TInput>.StateSize, Step = Marshal.GetFunctionPointerForDelegate(Predictor.Entry), User = p.User, Snap = snap
+                };
+                result = (Result)Native.wd_predict(id, ref def);
+            }
+            if (result != Result.Ok) p.Dispose();
+            Check(result);
+            predictor = p;
+        }
+
+        /// <summary>Reads the predicted state: the newest, or the one to draw after Render. It returns false while nothing is predicted.</summary>
+        public bool ReadPredicted<TState>(When when, out TState state) where TState : struct
+        {
+            int result;
+            using (var to = new Pin(Record<TState>.One)) result = Native.wd_read_predicted(id, (int)when, to.Address, (UIntPtr)Record<TState>.Size);
+            Check(result);
+            state = Record<TState>.One[0];
+            return (Result)result == Result.Ok;
+        }
+
+        public PredictionStats Prediction
+        {
+            get
+            {
+                var s = new PredictionStats { Size = (uint)Marshal.SizeOf(typeof(PredictionStats)) };
+                Check(Native.wd_get_prediction(id, ref s));
+                return s;
+            }
+        }
+
+        void RethrowStep()
+        {
+            if (predictor == null || predictor.Failure == null) return;
+            Exception e = predictor.Failure;
+            predictor.Failure = null;
+            throw new InvalidOperationException("the step function threw: " + e.Message, e);
         }
 
         /// <summary>A handle for an entity that the next command or input will ask for.</summary>

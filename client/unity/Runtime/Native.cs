@@ -38,6 +38,19 @@ namespace Worldd
             internal uint Count, Offset;
         }
 
+        [StructLayout(LayoutKind.Sequential)]
+        internal struct PredictionDef
+        {
+            internal uint Size, ComponentCount;
+            internal IntPtr Components;
+            internal UIntPtr StateSize;
+            internal IntPtr Step, User;
+            internal double Snap;
+        }
+
+        [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+        internal delegate void StepFunction(IntPtr step);
+
         [DllImport(Library)] internal static extern uint wd_version();
         [DllImport(Library)] internal static extern int wd_create_client(ref Def def, out Id client, byte[] error, UIntPtr capacity);
         [DllImport(Library)] internal static extern int wd_destroy_client(Id c);
@@ -60,6 +73,9 @@ namespace Worldd
         [DllImport(Library)] internal static extern int wd_read_records(Id c, uint component, int when, IntPtr handles, UIntPtr n, IntPtr to, UIntPtr recordSize, IntPtr verdicts);
         [DllImport(Library)] internal static extern int wd_do(Id c, uint command, ulong target, IntPtr args, UIntPtr size, out uint id);
         [DllImport(Library)] internal static extern int wd_set_input(Id c, IntPtr input, UIntPtr size, out uint tick);
+        [DllImport(Library)] internal static extern int wd_predict(Id c, ref PredictionDef def);
+        [DllImport(Library)] internal static extern int wd_read_predicted(Id c, int when, IntPtr state, UIntPtr size);
+        [DllImport(Library)] internal static extern int wd_get_prediction(Id c, ref PredictionStats stats);
         [DllImport(Library)] internal static extern int wd_take_provisional(Id c, out ulong handle);
         [DllImport(Library)] internal static extern int wd_real(Id c, ulong handle, out ulong real);
     }

@@ -14,7 +14,7 @@ namespace Worldd
     /// <summary>A verdict on a handle. Lacking: in view, without the component that was read.</summary>
     public enum Verdict : byte { Pending = 0, Live = 1, Hidden = 2, Stale = 3, Provisional = 4, Lacking = 5 }
 
-    public enum EventType { State = 1, Enter = 2, Update = 3, Leave = 4, Destroy = 5, Message = 6, Result = 7, Lost = 8 }
+    public enum EventType { State = 1, Enter = 2, Update = 3, Leave = 4, Destroy = 5, Message = 6, Result = 7, Lost = 8, Effect = 9, Undo = 10 }
 
     [Flags]
     public enum StateFlags : uint { None = 0, Resumed = 1, Restored = 2, Moved = 4, NewWorld = 8 }

@@ -13,6 +13,34 @@ static class Program
 
     static readonly Stopwatch Clock = Stopwatch.StartNew();
 
+    // What the program predicts of its player: a body that its input moves.
+    [StructLayout(LayoutKind.Sequential)]
+    struct Walk
+    {
+        public Body Body;
+        public uint Steps;
+    }
+
+    const uint Sound = 7; // an effect
+
+    static int calls, refused; // of the step function, and inside it
+
+    static StepFunction<Walk, Input> Walker(Client client)
+    {
+        return (ref Walk walk, ref Input held, Step step) =>
+        {
+            if (calls++ == 0) throw new Exception("at first");
+            walk.Steps++;
+            try { client.Lookup(1); }
+            catch (WorlddException e) { if (e.Result == Result.Busy) refused++; }
+            walk.Body.Velocity.X = held.X;
+            walk.Body.Velocity.Z = held.Z;
+            walk.Body.Position.X += held.X / 60;
+            walk.Body.Position.Z += held.Z / 60;
+            if (step.Tick % 16 == 0) step.Effect(Sound);
+        };
+    }
+
     static int Main(string[] args)
     {
         if (args[0] == "layout") return PrintLayout();
@@ -52,13 +80,25 @@ static class Program
         var stones = new List<ulong>();
         ulong victim = 0;
         uint asked = 0, held = 0;
+        int effects = 0, thrown = 0;
         bool answered = false, destroyed = false, struck = false;
-        while (!(answered && destroyed && struck && client.Status.AppliedInput >= held && held != 0))
+        Throws(Result.BadSize, () => client.Predict<Input, Input>(new[] { Components.Body }, (ref Input state, ref Input input, Step step) => { }));
+        client.Predict(new[] { Components.Body }, Walker(client));
+        Throws(Result.Refused, () => client.Predict(new[] { Components.Body }, Walker(client)));
+        while (!(answered && destroyed && struck && client.Status.AppliedInput >= held && held != 0 && client.Prediction.Agreed >= 20 && effects > 0))
         {
             if (Clock.Elapsed.TotalSeconds > 60) throw new Exception("out of time: " + client.Status.State + " " + client.GetText(TextOf.Error));
-            uint tick = client.SetInput(new Input { X = 1, Z = -1 });
-            if (held == 0) held = tick;
-            if (!client.Update(Clock.Elapsed.TotalSeconds)) throw new Exception(client.GetText(TextOf.Error));
+            try
+            {
+                uint tick = client.SetInput(new Input { X = 1, Z = -1 });
+                if (held == 0) held = tick;
+                if (!client.Update(Clock.Elapsed.TotalSeconds)) throw new Exception(client.GetText(TextOf.Error));
+            }
+            catch (InvalidOperationException failure)
+            {
+                if (failure.InnerException.Message != "at first") throw;
+                thrown++;
+            }
             Event e;
             while (client.Poll(out e))
             {
@@ -70,6 +110,9 @@ static class Program
                     case EventType.Enter:
                         Entity entity;
                         if (client.TryGet(e.Handle, out entity) && (entity.Components >> (int)Components.Sign & 1) != 0) stones.Add(e.Handle);
+                        break;
+                    case EventType.Effect:
+                        if (e.Number == Sound && e.Tick % 16 == 0) effects++;
                         break;
                     case EventType.Destroy:
                         destroyed |= e.Handle == victim && e.Reason == 3;
@@ -99,6 +142,10 @@ static class Program
             Thread.Sleep(4);
         }
         Console.WriteLine("stale {0:x16} {1} controlled {2}", victim, client.Lookup(victim), client.Lookup(client.Status.Controlled));
+        Walk drawn;
+        PredictionStats p = client.Prediction;
+        if (!client.ReadPredicted(When.Rendered, out drawn) || drawn.Body.Position.X <= 0 || drawn.Steps == 0 || refused == 0 || thrown != 1) throw new Exception("no prediction");
+        Console.WriteLine("predicted {0} agreed {1} corrected {2} missed", p.Agreed, p.Corrected, p.Missed);
         Throws(Result.BadArgument, () => client.Find(Section.Component, "signs"));
         if (client.Find(Section.Component, "sign") != Components.Sign || client.FindField(Components.Sign, "Label") != SignFields.Label) throw new Exception("other numbers");
     }
