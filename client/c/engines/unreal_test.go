@@ -23,5 +23,7 @@ func TestUnreal(t *testing.T) {
 		"-o", to+"/session", "-L"+lib+"/lib", "-lworldd", "-Wl,-rpath,"+lib+"/lib")
 	addr, fingerprint := servePlot(t)
 	rows := beside(t, addr, fingerprint)
-	checkSession(t, run(t, nil, to+"/session", addr, fingerprint), rows)
+	out := run(t, nil, to+"/session", addr, fingerprint)
+	checkSession(t, out, rows)
+	checkPrediction(t, out)
 }

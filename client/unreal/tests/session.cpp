@@ -46,13 +46,39 @@ static void Print(const worldd::Client& client, const std::vector<wd_handle>& ha
     }
 }
 
-static void Play(worldd::Client& client) {
+// What the program predicts of its player: a body that its input moves.
+struct Walk {
+    plot_body body;
+    std::uint32_t steps;
+};
+
+struct Walker {
+    worldd::Client& client;
+    int refused = 0; // calls inside the step function
+
+    void operator()(Walk& walk, const plot_input& held, wd_step& call) {
+        refused += client.Lookup(1) == WD_BUSY;
+        walk.steps++;
+        walk.body.Velocity[0] = held.X;
+        walk.body.Velocity[2] = held.Z;
+        walk.body.Position[0] += held.X / 60;
+        walk.body.Position[2] += held.Z / 60;
+        if (call.tick % 16 == 0) call.effects[call.effect_count++] = 7;
+    }
+};
+
+static bool Predicts(const worldd::Client& client) {
+    wd_prediction p;
+    return client.Prediction(p) == WD_OK && p.agreed >= 20;
+}
+
+static void Play(worldd::Client& client, const Walker& walker) {
     std::vector<wd_handle> handles, stones;
     wd_handle victim = 0;
     std::uint32_t asked = 0, held = 0;
-    bool answered = false, destroyed = false, struck = false;
+    bool answered = false, destroyed = false, struck = false, effect = false;
     const double began = Now();
-    while (!(answered && destroyed && struck && held && client.Status().applied_input >= held)) {
+    while (!(answered && destroyed && struck && effect && Predicts(client) && held && client.Status().applied_input >= held)) {
         plot_input stick{};
         std::uint32_t tick = 0;
         Check(Now() - began < 60, "in time");
@@ -64,6 +90,7 @@ static void Play(worldd::Client& client) {
                 wd_entity entity;
                 if (client.Entity(e.handle, entity) == WD_OK && entity.components >> PLOT_COMPONENT_SIGN & 1) stones.push_back(e.handle);
             }
+            if (e.type == WD_EVENT_EFFECT) effect = e.number == 7 && e.tick % 16 == 0;
             if (e.type == WD_EVENT_DESTROY && e.handle == victim) destroyed = e.reason == 3;
             if (e.type == WD_EVENT_MESSAGE) {
                 const plot_bell_event* bell = worldd::Client::BodyAs<plot_bell_event>(e, body);
@@ -86,6 +113,11 @@ static void Play(worldd::Client& client) {
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(4));
     }
+    Walk drawn{};
+    wd_prediction p;
+    Check(client.ReadPredicted(WD_RENDERED, drawn) == WD_OK && client.Prediction(p) == WD_OK, "a prediction");
+    Check(drawn.body.Position[0] > 0 && drawn.steps > 0 && walker.refused > 0, "the predicted state");
+    std::printf("predicted %llu agreed %llu corrected %llu missed\n", (unsigned long long)p.agreed, (unsigned long long)p.corrected, (unsigned long long)p.missed);
     std::printf("stale %016llx %s controlled %s\n", (unsigned long long)victim, verdicts[client.Lookup(victim)], verdicts[client.Lookup(client.Status().controlled)]);
 }
 
@@ -104,7 +136,13 @@ int main(int argc, char** argv) {
     Check(client.Connect(def, error) == WD_OK, error.c_str());
     worldd::Client moved = std::move(client);
     Check(!client.IsOpen() && moved.IsOpen() && client.Update(0) == WD_BAD_CLIENT, "moved");
-    Play(moved);
+    Walker walker{moved};
+    const std::uint32_t predicted[] = {PLOT_COMPONENT_BODY};
+    auto small = [](plot_input&, const plot_input&, wd_step&) {};
+    Check(moved.Predict<plot_input, plot_input>(predicted, 1, small) == WD_BAD_SIZE, "a state that is too small");
+    Check(moved.Predict<Walk, plot_input>(predicted, 1, walker) == WD_OK, moved.Text(WD_TEXT_ERROR).c_str());
+    Check(moved.Predict<Walk, plot_input>(predicted, 1, walker) == WD_REFUSED, "one prediction");
+    Play(moved, walker);
     module->ShutdownModule();
     Check(moved.Update(Now()) == WD_BAD_CLIENT, "the module's end destroys clients");
     delete module;

@@ -142,6 +142,37 @@ public:
         return wd_set_input(id, &input, sizeof input, tick);
     }
 
+    // Predict predicts the controlled entity from the inputs of SetInput: see wd_predict. step is an object that is called as
+    // step(State& state, const Input& input, wd_step& call), inside Update and SetInput, and outlives the client. State has the structs of
+    // these components, in their order, then what else the game needs.
+    template <class State, class Input, class Step>
+    wd_result Predict(const std::uint32_t* components, std::uint32_t n, Step& step, double snap = 0) {
+        static_assert(std::is_trivially_copyable<State>::value && alignof(State) <= 8, "structs of the generated header");
+        static_assert(std::is_trivially_copyable<Input>::value, "a struct of the generated header");
+        static_assert(std::is_class<Step>::value && !std::is_const<Step>::value, "an object: a lambda in a variable, or a struct with operator()");
+        wd_prediction_def def{};
+        def.size = sizeof def;
+        def.components = components;
+        def.component_count = n;
+        def.state_size = sizeof(State);
+        def.snap = snap;
+        def.user = &step;
+        def.step = [](wd_step* call) { (*static_cast<Step*>(call->user))(*static_cast<State*>(call->state), *static_cast<const Input*>(call->input), *call); };
+        return wd_predict(id, &def);
+    }
+
+    // ReadPredicted reads the predicted state: the newest, or the one to draw after Render. WD_NONE while nothing is predicted.
+    template <class State>
+    wd_result ReadPredicted(std::int32_t when, State& out) const {
+        return wd_read_predicted(id, when, &out, sizeof out);
+    }
+
+    wd_result Prediction(wd_prediction& out) const {
+        out = wd_prediction{};
+        out.size = sizeof out;
+        return wd_get_prediction(id, &out);
+    }
+
     wd_result TakeProvisional(wd_handle& out) { return wd_take_provisional(id, &out); }
 
     wd_result Real(wd_handle h, wd_handle& out) const { return wd_real(id, h, &out); }
