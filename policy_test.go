@@ -192,7 +192,7 @@ loadtest/rig         28
 replication/schema   75
 server              113
 server/host          16
-server/outbox         7
+server/outbox        16
 server/token         12
 world               203
 `

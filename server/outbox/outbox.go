@@ -11,6 +11,8 @@
 //
 // A crash anywhere repeats a batch. The database keeps the IDs that it has applied, in the transaction of their effects, and
 // skips them. No tick waits for it. Exactly once needs the journal mode JournalAlways.
+//
+// Accounts is an Outbox for accounts that players see.
 package outbox
 
 import (
@@ -94,24 +96,30 @@ func (o *Outbox[T]) Len() int { return o.entries.Presence().Count() }
 // Put adds an entry. The database receives the entries of an outbox in their order. The error is ErrClosed, or that the world is
 // full: then refuse what has the effect.
 func (o *Outbox[T]) Put(value T) error {
+	_, err := o.put(value)
+	return err
+}
+
+func (o *Outbox[T]) put(value T) (ID, error) {
 	for e, b := range o.books.All() {
 		if !b.isOpen(e) || o.Len() >= o.most {
 			break
 		}
 		entry, err := o.world.Spawn(o.kind, world.Vec3{}, world.Vec3{})
 		if err != nil {
-			return err
+			return ID{}, err
 		}
 		now := o.books.Mut(e)
 		now.Number++
-		o.entries.Set(entry, Entry[T]{ID{now.Run, now.Number}, value})
+		id := ID{now.Run, now.Number}
+		o.entries.Set(entry, Entry[T]{id, value})
 		select {
 		case o.wake <- struct{}{}:
 		default:
 		}
-		return nil
+		return id, nil
 	}
-	return ErrClosed
+	return ID{}, ErrClosed
 }
 
 // Work brings entries to the database until ctx ends, or the room has another world. Call it once, on a goroutine of its own, when the

@@ -2,85 +2,108 @@ package main
 
 import (
 	"github.com/worldd/worldd/replication/schema"
-	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/host"
 	"github.com/worldd/worldd/world"
 )
 
-// Protocol declares what crosses the wire.
-var Protocol = schema.NewWithBody()
+// Protocol declares what crosses the wire. Each kind of rooms declares its part.
+var Protocol = schema.New()
 
 // The items of Protocol.
 var (
-	Purses      = schema.Define[Purse](Protocol, "purse")
-	MineCommand = schema.DefineCommand[Mine](Protocol, "mine")
-	BuyCommand  = schema.DefineCommand[Buy](Protocol, "buy")
+	Guests = schema.Define[Guest](Protocol, "guest")
+	Purses = schema.Define[Purse](Protocol, "purse")
+
+	MineCommand   = schema.DefineCommand[Mine](Protocol, "mine")
+	BuyCommand    = schema.DefineCommand[Buy](Protocol, "buy")
+	QueueCommand  = schema.DefineCommand[Queue](Protocol, "queue")
+	StrikeCommand = schema.DefineCommand[Strike](Protocol, "strike")
 )
 
-// Purse is on each player's avatar. Only the player sees it.
-type Purse struct {
-	Player string `net:"-"`
-	Loaded bool   `net:"owner"` // the database has told what is in it
-	Coins  int64  `net:"owner"`
-	Hats   int64  `net:"owner"`
-}
+// Components of players' avatars.
+type (
+	// Guest is on all of them, in both kinds of rooms.
+	Guest struct {
+		Waits bool   // for a match
+		Match uint64 `net:"-"` // the tick in which the lobby has called the guest to one; 0: none
+		Won   bool   // the match
+	}
+	// Purse has the content of the player's account. Only the player sees it, in the lobby, once the database has answered.
+	Purse struct {
+		Coins int64 `net:"owner"`
+		Hats  int64 `net:"owner"`
+		Wins  int64 `net:"owner"`
+	}
+)
 
 // Commands of players.
 type (
-	Mine struct{} // find a coin
-	Buy  struct{} // a hat
+	Mine   struct{} // find a coin
+	Buy    struct{} // a hat
+	Queue  struct{} // for a match
+	Strike struct{} // the first one wins
 )
 
-const hatPrice = 5
+// Effect is a change of an account.
+type Effect struct{ Coins, Hats, Wins int64 }
 
-// Game is the world and its rules.
-type Game struct {
+const (
+	hatPrice = 5
+	prize    = 3   // coins
+	patience = 600 // ticks that a match waits for its players
+)
+
+// take changes a purse, unless it has too few coins.
+func (p *Purse) take(e Effect) error {
+	if p.Coins+e.Coins < 0 {
+		return &server.Rejection{Text: "too few coins"}
+	}
+	p.Coins, p.Hats, p.Wins = p.Coins+e.Coins, p.Hats+e.Hats, p.Wins+e.Wins
+	return nil
+}
+
+// Place is the common part of a lobby and a match: a world with a guest for each session.
+type Place struct {
 	world  *world.World
-	purses *world.Component[Purse]
-	miner  world.KindID
-	bank   *Bank
+	room   *server.Room // nil in a replay
+	schema *schema.Schema
+	guests *world.Component[Guest]
+	avatar world.KindID
 }
 
-// NewGame makes the world.
-func NewGame(seed uint64) (*Game, error) {
-	w, err := world.New(world.Config{Seed: seed})
-	if err != nil {
-		return nil, err
-	}
-	g := &Game{
-		world: w, purses: host.Must(server.Register(w, Purses)),
-		miner: host.Must(w.AddKind(world.Kind{Name: "miner", Body: &world.BodyDef{Kinematic: true}})),
-	}
-	g.bank = NewBank(w, g.purses)
-	return g, nil
+func newPlace(o host.Options) *Place {
+	w := host.Must(world.New(world.Config{Seed: o.SeedOr(1), FirstGeneration: o.Room.Generations.First, LastGeneration: o.Room.Generations.Last}))
+	p := &Place{world: w, schema: schema.New(), guests: host.Must(server.Register(w, Guests)), avatar: host.Must(w.AddKind(world.Kind{Name: "guest"}))}
+	schema.Define[Guest](p.schema, Guests.Name())
+	return p
 }
 
-func (g *Game) instance() *host.Instance {
+func (p *Place) enter(g Guest) (world.Entity, error) {
+	e, err := p.world.Spawn(p.avatar, world.Vec3{}, world.Vec3{})
+	p.guests.Set(e, g)
+	return e, err
+}
+
+// instance returns the game of a room. The Value of a session says whether it takes a prize to the lobby. All else is in the world.
+func (p *Place) instance(h server.Hooks) *host.Instance {
+	h.SaveSession = func(s *server.Session, b []byte) []byte {
+		if hasWon(s) {
+			b = append(b, 1)
+		}
+		return b
+	}
+	h.RestoreSession = func(s *server.Session, saved []byte) error {
+		s.SetValue(len(saved) > 0)
+		return nil
+	}
 	return &host.Instance{
-		Avatars: []world.KindID{g.miner},
-		WorldConfig: server.WorldConfig{World: g.world, Schema: Protocol, Hooks: server.Hooks{
-			Join:           g.join,
-			SaveSession:    func(_ *server.Session, b []byte) []byte { return b }, // all is in the world
-			RestoreSession: func(*server.Session, []byte) error { return nil },
-			Commands: []server.Command{
-				server.OnCommand(MineCommand, func(s *server.Session, _ world.Entity, _ Mine) error { return g.bank.Change(s.Entity(), 1, 0) }),
-				server.OnCommand(BuyCommand, func(s *server.Session, _ world.Entity, _ Buy) error { return g.bank.Change(s.Entity(), -hatPrice, 1) }),
-			},
-		}},
+		Avatars: []world.KindID{p.avatar}, Attach: func(r *server.Room) { p.room = r },
+		WorldConfig: server.WorldConfig{World: p.world, Schema: p.schema, Hooks: h},
 	}
 }
 
-// join gives the player an empty purse, and asks the database what is in it.
-func (g *Game) join(s *server.Session) (world.Entity, error) {
-	e, err := g.world.Spawn(g.miner, world.Vec3{}, world.Vec3{})
-	if err != nil {
-		return 0, err
-	}
-	g.purses.Set(e, Purse{Player: s.User()})
-	if err := g.bank.Load(e); err != nil {
-		g.world.Destroy(e)
-		return 0, &wire.Error{Code: wire.ServerFull, Detail: errClosed.Text} // the client tries again
-	}
-	return e, nil
+func hasWon(s *server.Session) bool {
+	won, _ := s.Value().(bool)
+	return won
 }
