@@ -6,11 +6,14 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-for package in . examples/three; do
+installs=()
+for package in . docs examples/three; do
 	if [[ ! -d $package/node_modules || $package/package-lock.json -nt $package/node_modules ]]; then
-		(cd $package && npm ci --ignore-scripts && touch node_modules)
+		(cd $package && npm ci --ignore-scripts && touch node_modules) &
+		installs+=($!)
 	fi
 done
+for install in "${installs[@]}"; do wait "$install"; done
 node_modules/.bin/biome ci --colors=off --error-on-warnings .
 node_modules/.bin/tsc
 node_modules/.bin/tsc -p examples/three
@@ -27,15 +30,17 @@ create() {
 	node build/package/index.js build/game --from "$root"
 	(cd build/game && npm run build)
 }
+# Every exported name, and every type that it refers to, is exported and has a comment.
+document() { (cd docs && node_modules/.bin/typedoc --emit none); }
 if [[ $# == 0 ]]; then
-	create >build/create.log 2>&1 & # waits for npm most of the time
+	(create && document) >build/create.log 2>&1 & # waits for npm most of the time
 	created=$!
 fi
 WORLDD_ROOT=$root node --test build/*.js
 
 # The package as its users have it, without the registry: it has no dependencies.
 if [[ $# == 0 ]]; then
-	wait "$created" || { cat build/create.log && exit 1; }
+	wait "$created" || { cat build/create.log >&2 && exit 1; }
 	game=build/pack
 	mkdir -p $game/node_modules/@worldd/client
 	npm pack --silent --pack-destination build

@@ -57,6 +57,7 @@ export class SchemaError extends WireError {
   /** All differences, if SessionConfig.strictSchema refuses them. */
   readonly changes: readonly string[]
 
+  /** @internal */
   constructor(misfits: readonly Misfit[], changes: readonly string[], versions: Versions) {
     const lines = misfits.length > 0 ? misfits.map(describe) : [...changes]
     const more = lines.splice(maxShown).length

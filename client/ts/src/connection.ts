@@ -20,7 +20,9 @@ export interface Arrivals {
 export interface Connection {
   /** Called when something has arrived, or the connection has ended. */
   arrived: (() => void) | undefined
+  /** Returns what has arrived since the last call. */
   receive(): Arrivals
+  /** Sends bytes on the stream. It throws if too many wait for the network. */
   sendStream(b: Uint8Array): void
   /** Sends a copy of d. It replaces a datagram that still waits to be sent. */
   sendDatagram(d: Uint8Array): void

@@ -22,13 +22,14 @@ export interface Moment {
 /** The properties that all entities of a schema have in common. */
 export class Layout {
   readonly schema: Schema
-  /** How the schema differs from the game's declarations, undefined if it does not or there are none. */
+  /** @internal How the schema differs from the game's declarations, undefined if it does not or there are none. */
   readonly binding: Binding | undefined
   /** The number of the component body, -1 without one. */
   readonly body: number
   readonly #components = new Map<string, Component>()
   readonly #alike = new WeakMap<Field, { readonly field: Field | undefined }>()
 
+  /** @internal */
   constructor(schema: Schema, binding?: Binding) {
     this.schema = schema
     this.binding = binding
@@ -36,6 +37,7 @@ export class Layout {
     this.body = this.#components.get('body')?.index ?? -1
   }
 
+  /** Returns the component of a name, undefined if the schema has none. */
   component(name: string): Component | undefined {
     return this.#components.get(name)
   }

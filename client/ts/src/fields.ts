@@ -54,7 +54,7 @@ export class Field {
     return this.kind === 'ref' ? 1 + 2 * (2 + 32) : this.kind === 'quat' ? 2 + 3 * this.n : this.n
   }
 
-  /** Reads the field in full (section 7) into out, from at on. */
+  /** @internal Reads the field in full (section 7) into out, from at on. */
   read(r: BitReader, out: Uint32Array, at: number): void {
     if (this.kind === 'ref') this.#readRef(r, out, at)
     else if (this.values === 2) {
@@ -78,7 +78,7 @@ export class Field {
     if (index >= limit.maxSlots || generation % 2 === 0) r.refuse(`${this.path} is the handle ${index}v${generation}`)
   }
 
-  /** Writes the field in full from values, from at on. */
+  /** @internal Writes the field in full from values, from at on. */
   write(w: BitWriter, values: Uint32Array, at: number): void {
     if (this.kind === 'ref') {
       const some = values[at] !== 0 || values[at + 1] !== 0

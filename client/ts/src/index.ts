@@ -10,7 +10,7 @@ export { Code, codeName, type Fault, LimitError, WireError } from './codes.ts'
 export type { Result, SentCommand } from './commands.ts'
 export { type Arrivals, type Connection, type Datagram, dialWebTransport, supported } from './connection.ts'
 export type { Declaration } from './declaration.ts'
-export type { Entity, Moment } from './entity.ts'
+export type { Entity, Layout, Moment } from './entity.ts'
 export { type EventHandler, Events } from './events.ts'
 export { Field, type Kind, type Text, type TextField } from './fields.ts'
 export {
@@ -38,6 +38,7 @@ export {
 export { printable } from './printable.ts'
 export type { Outcome, Replica } from './replica.ts'
 export { listRooms, type RoomInfo } from './rooms.ts'
+export type { Received } from './rows.ts'
 export {
   type Body,
   type CommandKind,
@@ -56,6 +57,7 @@ export { type Simulation, simulation } from './simulation.ts'
 export type { Reason } from './structure.ts'
 export { defaultTables, Tables } from './tables.ts'
 export {
+  type ArgsAndTarget,
   type CommandType,
   type ComponentType,
   command,

@@ -47,7 +47,7 @@ const noPayloads: Payload[] = []
 export class Replica {
   readonly layout: Layout
   readonly stats: ReplicaStats
-  /** The bodies that the client computes; undefined unless the session simulates. */
+  /** @internal The bodies that the client computes; undefined unless the session simulates. */
   readonly bodies: Bodies | undefined
   /** @internal */ readonly acks = new Acks()
   /** @internal The header of the newest datagram. */

@@ -43,7 +43,7 @@ export class Message extends Form {
     this.values = fields.reduce((n, f) => n + f.values, 0)
   }
 
-  /** Reads a body (section 7). */
+  /** @internal Reads a body (section 7). */
   parse(r: BitReader, b: Uint8Array): Payload {
     const p: Payload = { values: new Uint32Array(this.values), texts: [] }
     r.reset(b)

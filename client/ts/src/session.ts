@@ -43,7 +43,8 @@ export class Session {
   #timing = new Timing(1, 0, 0)
   readonly #stream = new SessionStream()
 
-  /** @param hooks - are a client's alone */
+  constructor(config: SessionConfig)
+  /** @internal The hooks are a client's alone. */ constructor(config: SessionConfig, hooks?: SessionHooks)
   constructor(config: SessionConfig, hooks: SessionHooks = {}) {
     checkConfig(config)
     this.#config = config
@@ -68,7 +69,7 @@ export class Session {
     return this.divergent ? undefined : this.#handshake.resumption(this.#welcome, this.#replica?.structure)
   }
 
-  /** Returns the session for the next page, which resumes it at its server's url. */
+  /** @internal Returns the session for the next page, which resumes it at its server's url. */
   keep(url: string): KeptSession | undefined {
     return this.#handshake.keep(url, this.#resumption())
   }
@@ -486,14 +487,9 @@ export class Session {
 
   #sendCommand(name: string, target: Handle, args: Uint8Array, provisionals: readonly number[]): SentCommand {
     if (!this.joined) throw new NotJoinedError()
-    const { message, sent } = this.#commands.encode({
-      name,
-      kind: this.#commandKind(name),
-      target,
-      args,
-      provisionals,
-      view: this.#timing.inputs.commandView,
-    })
+    const kind = this.#commandKind(name)
+    const view = this.#timing.inputs.commandView
+    const { message, sent } = this.#commands.encode({ name, kind, target, args, provisionals, view })
     this.#stream.send(messages.Type.command, message)
     return sent
   }

@@ -10,11 +10,11 @@ import type { Schema } from './schema.ts'
 
 /** The value for SessionConfig.simulation. */
 export const simulation = {
-  newBodies: (o: BodiesOptions): Bodies => new Bodies(o),
-  newExact: (maxBack: number): Exact => new Exact(maxBack),
-  newState: (): State => new State(),
-  readBody,
-  readExtension,
+  /** @internal */ newBodies: (o: BodiesOptions): Bodies => new Bodies(o),
+  /** @internal */ newExact: (maxBack: number): Exact => new Exact(maxBack),
+  /** @internal */ newState: (): State => new State(),
+  /** @internal */ readBody,
+  /** @internal */ readExtension,
 }
 
 /** Computes bodies. */

@@ -120,16 +120,17 @@ export class Tables {
     if (!this.#heads.has(key)) this.#heads.set(key, codes)
   }
 
-  /** Returns the set that codes a shape. */
+  /** @internal Returns the set that codes a shape. */
   setOf(shape: string): TableSet {
     return this.#ofShape.get(shape) ?? this.#sets[0]!
   }
 
+  /** @internal */
   zonesOf(shape: string): ZoneBounds | undefined {
     return this.#zones.get(shape)
   }
 
-  /** Returns the codes of a group by context. */
+  /** @internal Returns the codes of a group by context. */
   headsOf(shape: string, group: number, symbols: number): readonly Code[] {
     const codes = this.#heads.get(`${group} ${symbols} ${shape}`)
     if (codes) return codes

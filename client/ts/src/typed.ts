@@ -15,6 +15,7 @@ export class ComponentType<T> {
     this.name = name
   }
 
+  /** Whether the entity has the component. */
   has(e: Entity): boolean {
     return e.has(this.name)
   }
@@ -37,7 +38,7 @@ export interface TypedResult<Answer> extends Omit<Result, 'answer'> {
 }
 
 /** The parameters of a command. Arguments may be left out if the command has none. */
-type ArgsAndTarget<Args> =
+export type ArgsAndTarget<Args> =
   Record<never, never> extends Args ? [args?: Args, target?: Handle] : [args: Args, target?: Handle]
 
 /** A command whose arguments the schema declares. */
