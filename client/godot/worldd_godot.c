@@ -20,6 +20,10 @@ typedef struct instance {
     char error[512]; /* why connect_to failed */
     unsigned char *body;
     size_t body_room;
+    bool predicts; /* then the members below are set */
+    gd_variant stepper;
+    gd_value step;
+    size_t state_size, input_size;
 } instance;
 
 /* Values for Godot. */
@@ -159,15 +163,23 @@ static wd_handle *to_handles(const gd_variant *v, size_t *n) {
 
 /* Methods. */
 
+static void forget_stepper(instance *self) {
+    if (!self->predicts) return;
+    GD(GD_VARIANT_DESTROY, void, gd_variant *)(&self->stepper);
+    GD(GD_STRING_DESTROY, void, gd_value *)(&self->step);
+    self->predicts = false;
+}
+
 static gd_variant connect_to(instance *self, gd_variant **args) {
     char *texts[4];
     wd_client_def def = wd_default_client_def();
+    if (wd_destroy_client(self->client) == WD_BUSY) return of_int(WD_BUSY); /* inside the step function */
+    forget_stepper(self);
     for (int i = 0; i < 4; i++) texts[i] = to_text(args[i]);
     def.address = texts[0];
     def.fingerprint = texts[1] && texts[1][0] ? texts[1] : NULL;
     def.schema = texts[2] && texts[2][0] ? texts[2] : NULL;
     def.name = texts[3];
-    wd_destroy_client(self->client);
     wd_result r = wd_create_client(&def, &self->client, self->error, sizeof self->error);
     for (int i = 0; i < 4; i++) free(texts[i]);
     return of_int(r);
@@ -305,6 +317,74 @@ static gd_variant set_input(instance *self, gd_variant **args) {
     return of_int(r < 0 ? r : (int64_t)tick);
 }
 
+/* step calls the script's step function. What it returns is the state, then the keys of effects. */
+static void step(wd_step *call) {
+    instance *self = call->user;
+    int error[3]; /* a code, an argument, and the type that it should have */
+    size_t n = 0;
+    gd_variant state = of_bytes(call->state, self->state_size), input = of_bytes(call->input, self->input_size), tick = of_int(call->tick);
+    const gd_variant *args[] = {&state, &input, &tick};
+    gd_variant returned = GD(GD_VARIANT_CALL, gd_variant, gd_variant *, const gd_value *, const gd_variant **, int, int *)(&self->stepper, &self->step, args, 3, error);
+    gd_value all = GD(GD_VARIANT_AS_ARRAY, gd_value, const gd_variant *)(&returned);
+    int count = GD(GD_ARRAY_SIZE, int, const gd_value *)(&all);
+    for (int i = 0; i < count && i <= WD_MAX_EFFECTS; i++) {
+        gd_variant v = GD(GD_ARRAY_GET, gd_variant, const gd_value *, int)(&all, i);
+        void *bytes = i == 0 ? to_bytes(&v, &n) : NULL;
+        if (bytes && n == self->state_size) memcpy(call->state, bytes, n);
+        if (i > 0) call->effects[call->effect_count++] = (uint32_t)to_int(&v);
+        free(bytes);
+        GD(GD_VARIANT_DESTROY, void, gd_variant *)(&v);
+    }
+    GD(GD_ARRAY_DESTROY, void, gd_value *)(&all);
+    gd_variant *used[] = {&returned, &state, &input, &tick};
+    for (int i = 0; i < 4; i++) GD(GD_VARIANT_DESTROY, void, gd_variant *)(used[i]);
+}
+
+/* predict predicts by a method of an object: components, the state's size, the input's size, the object, the method's name, snap. */
+static gd_variant predict(instance *self, gd_variant **args) {
+    enum { MOST = 32 };
+    uint32_t components[MOST];
+    size_t n = 0;
+    if (self->predicts) return of_int(WD_REFUSED);
+    wd_handle *numbers = to_handles(args[0], &n);
+    for (size_t i = 0; numbers && i < n && i < MOST; i++) components[i] = (uint32_t)numbers[i];
+    free(numbers);
+    self->step = GD(GD_VARIANT_AS_STRING, gd_value, const gd_variant *)(args[4]);
+    GD(GD_VARIANT_NEW_COPY, void, gd_variant *, const gd_variant *)(&self->stepper, args[3]);
+    self->predicts = true;
+    self->state_size = (size_t)to_int(args[1]);
+    self->input_size = (size_t)to_int(args[2]);
+    wd_prediction_def def = {.size = sizeof def, .component_count = (uint32_t)n, .components = components, .state_size = self->state_size, .step = step,
+                             .user = self, .snap = GD(GD_VARIANT_AS_REAL, double, const gd_variant *)(args[5])};
+    wd_result r = WD_BAD_ARGUMENT;
+    if (n <= MOST && GD(GD_VARIANT_HAS_METHOD, bool, const gd_variant *, const gd_value *)(&self->stepper, &self->step)) r = wd_predict(self->client, &def);
+    if (r != WD_OK) forget_stepper(self);
+    return of_int(r);
+}
+
+/* read_predicted returns the predicted state: when. */
+static gd_variant read_predicted(instance *self, gd_variant **args) {
+    unsigned char *state = malloc(self->state_size + 1);
+    gd_variant v = state && wd_read_predicted(self->client, (int32_t)to_int(args[0]), state, self->state_size) == WD_OK ? of_bytes(state, self->state_size) : nil();
+    free(state);
+    return v;
+}
+
+static gd_variant prediction(instance *self, gd_variant **args) {
+    gd_value d;
+    wd_prediction p = {.size = sizeof p};
+    (void)args;
+    if (wd_get_prediction(self->client, &p) != WD_OK) return nil();
+    GD(GD_DICTIONARY_NEW, void, gd_value *)(&d);
+    put(&d, "active", of_int(p.active));
+    put(&d, "predicted", of_int(p.predicted));
+    put(&d, "confirmed", of_int(p.confirmed));
+    put(&d, "agreed", of_int((int64_t)p.agreed));
+    put(&d, "corrected", of_int((int64_t)p.corrected));
+    put(&d, "missed", of_int((int64_t)p.missed));
+    return finish(&d);
+}
+
 static gd_variant take_provisional(instance *self, gd_variant **args) {
     wd_handle h = 0;
     (void)args;
@@ -328,6 +408,7 @@ static const method methods[] = {
     {"connect_to", connect_to, 4}, {"update", update, 1}, {"status", status, 0}, {"text", text, 1}, {"poll", poll_event, 0},
     {"render", render, 0}, {"lookup", lookup, 1}, {"entities", entities, 0}, {"kind", kind, 1}, {"read_floats", read_floats, 4},
     {"read_records", read_records, 4}, {"send", do_command, 3}, {"set_input", set_input, 1}, {"take_provisional", take_provisional, 0}, {"real", real, 1},
+    {"predict", predict, 6}, {"read_predicted", read_predicted, 1}, {"prediction", prediction, 0},
 };
 
 /* call is all methods for Godot. A call with another number of arguments returns null. */
@@ -347,6 +428,7 @@ static void destroy(void *object, void *data, void *user) {
     (void)object, (void)data;
     if (!self) return;
     wd_destroy_client(self->client);
+    forget_stepper(self);
     free(self->body);
     free(self);
 }

@@ -31,4 +31,7 @@ func TestGodot(t *testing.T) {
 	rows := beside(t, addr, fingerprint)
 	out := run(t, []string{"HOME=" + project, "PLOT_ADDRESS=" + addr, "PLOT_FINGERPRINT=" + fingerprint}, "godot3-server", "--path", project, "-s", "session.gd")
 	checkSession(t, out, rows)
+	checkPrediction(t, out)
+	require.NotContains(t, out, "mistake")
+	require.NotRegexp(t, `(?m)^(not|no) `, out)
 }

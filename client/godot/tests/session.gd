@@ -4,6 +4,28 @@ extends SceneTree
 const Plot = preload("res://plot.gd")
 const VERDICTS = ["Pending", "Live", "Hidden", "Stale", "Provisional"]
 
+# What the script predicts of its player: a body that its input moves, and then a number of its own.
+class Walker:
+	var client
+	var refused = 0
+
+	func walk(state, held, tick):
+		var b = StreamPeerBuffer.new()
+		b.data_array = held
+		var stick = Plot.InputRecord.new().read_from(b)
+		b.data_array = state
+		var body = Plot.BodyRecord.new().read_from(b)
+		var steps = state[Plot.BodyRecord.SIZE] + 1
+		body.velocity[0] = stick.x
+		body.velocity[2] = stick.z
+		body.position[0] += stick.x / 60
+		body.position[2] += stick.z / 60
+		if client.get_ref().lookup(1) == -5:
+			refused += 1
+		var after = body.to_bytes()
+		after.append(steps % 256)
+		return [after, 7] if tick % 16 == 0 else [after]
+
 func _init():
 	var client = load("res://worldd.gdns").new()
 	if client.connect_to("nowhere", "", "", "godot") != -2 or not "nowhere" in client.text(1):
@@ -25,7 +47,16 @@ func play(client):
 	var struck = false
 	var stick = Plot.InputRecord.new()
 	stick.x = 1.0
-	while not (answered and destroyed and struck and held > 0 and client.status()["applied_input"] >= held):
+	var effect = false
+	var walker = Walker.new()
+	walker.client = weakref(client)
+	var components = [Plot.COMPONENT_BODY]
+	var sizes = [Plot.BodyRecord.SIZE + 1, Plot.InputRecord.SIZE]
+	if client.predict(components, 3, sizes[1], walker, "walk", 0.0) != -3 or client.predict(components, sizes[0], sizes[1], walker, "run", 0.0) != -2:
+		print("a mistake was not noticed")
+	if client.predict(components, sizes[0], sizes[1], walker, "walk", 0.0) != 0 or client.predict(components, sizes[0], sizes[1], walker, "walk", 0.0) != -7:
+		print("not predicted: ", client.text(1))
+	while not (answered and destroyed and struck and effect and client.prediction()["agreed"] >= 20 and held > 0 and client.status()["applied_input"] >= held):
 		if OS.get_ticks_msec() > 60000:
 			print("out of time: ", client.status(), client.text(1))
 			return
@@ -39,6 +70,8 @@ func play(client):
 		while e != null:
 			if e["type"] == 5 and e["handle"] == victim:
 				destroyed = e["reason"] == 3
+			if e["type"] == 9:
+				effect = e["number"] == 7 and e["tick"] % 16 == 0
 			if e["type"] == 6 and e["number"] == Plot.EVENT_BELL:
 				struck = Plot.BellEvent.new().read_from(buffer(e["body"])).word == "gone"
 			if e["type"] == 7 and e["id"] == asked:
@@ -56,6 +89,11 @@ func play(client):
 			asked = client.send(Plot.COMMAND_BREAK, victim, who.to_bytes())
 			print("victim %016x %s" % [victim, VERDICTS[client.lookup(victim)]])
 		OS.delay_msec(4)
+	var drawn = client.read_predicted(1)
+	if drawn == null or Plot.BodyRecord.new().read_from(buffer(drawn)).position[0] <= 0 or walker.refused == 0:
+		print("no prediction: ", drawn)
+	var p = client.prediction()
+	print("predicted %d agreed %d corrected %d missed" % [p["agreed"], p["corrected"], p["missed"]])
 	print("stale %016x %s controlled %s" % [victim, VERDICTS[client.lookup(victim)], VERDICTS[client.lookup(client.status()["controlled"])]])
 	print("end")
 
