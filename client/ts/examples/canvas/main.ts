@@ -2,6 +2,7 @@
 // your avatar from above, and steers it with W A S D or the arrow keys.
 
 import { Client, type Entity, type StateChange, simulation, WireError } from '@worldd/client'
+import { devtools } from '@worldd/client/devtools'
 import { components, input, schema } from './schema.ts'
 
 const canvas = document.querySelector('canvas')!
@@ -94,6 +95,7 @@ function resize(): HTMLCanvasElement {
 
 try {
   const c = await join()
+  devtools(c)
   const centre = new Float32Array(3)
   const frame = (): void => {
     try {

@@ -1,6 +1,7 @@
 // The page: it joins the server, draws the world from above, and predicts the player's own runner.
 
 import { type Client, type Entity, predict, type StateChange, WireError } from '@worldd/client'
+import { devtools } from '@worldd/client/devtools'
 import { join } from './join.ts'
 import { type Body, components, type Input, input, schema } from './schema.ts'
 import { stick } from './stick.ts'
@@ -66,6 +67,7 @@ function draw(e: Entity, x: number, z: number, own: boolean): void {
 try {
   const c = await join({ schema, state: changed })
   const own = predict<{ body: Body }, Input>(c, ['body'], (_, { body }, to) => run(c, body, to))
+  if (import.meta.env.DEV) devtools(c, { prediction: own })
   const frame = (): void => {
     try {
       input.set(c, stick())
