@@ -8,69 +8,27 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
 
-// tcpRelay passes TCP connections on to a server, and no UDP.
-type tcpRelay struct {
-	listener net.Listener
-	to       string
-	mu       sync.Mutex
-	open     []net.Conn
-}
-
-func (h *testServer) relayTCP() *tcpRelay {
-	r := &tcpRelay{listener: must.Get(net.Listen("tcp", "127.0.0.1:0")), to: h.server.Addr().String()}
-	var relays sync.WaitGroup
-	h.t.Cleanup(func() {
-		require.NoError(h.t, r.listener.Close())
-		r.cut()
-		relays.Wait()
-	})
-	relays.Go(func() {
-		for {
-			from, err := r.listener.Accept()
-			if err != nil {
-				return
-			}
-			to := must.Get(net.Dial("tcp", r.to))
-			r.mu.Lock()
-			r.open = append(r.open, from, to)
-			r.mu.Unlock()
-			relays.Go(func() { _, _ = io.Copy(to, from); _ = to.Close() })
-			relays.Go(func() { _, _ = io.Copy(from, to); _ = from.Close() })
-		}
-	})
-	return r
-}
-
-// cut breaks all connections.
-func (r *tcpRelay) cut() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, c := range r.open {
-		_ = c.Close()
-	}
-	r.open = nil
-}
-
 // A client whose network has no UDP plays over WebSocket as others do: commands, resuming with the same handles, and goodbyes.
 func TestWebSocketVisit(t *testing.T) {
 	t.Parallel()
 	h, logs := newLoggedTestServer(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
-	raw, relay := h.dial(), h.relayTCP()
+	raw, to := h.dial(), h.server.Addr().String()
+	relay := loopback.NewRelay(t, to)
 	config := h.config()
-	config.Addr, config.Fallback, config.GiveUp = relay.listener.Addr().String(), true, patience
+	config.Addr, config.Fallback, config.GiveUp = relay.Addr, true, patience
 	c := must.Get(client.Dial(h.ctx, config))
 	h.visitBeside(raw, c)
 	_, sessions := h.operate(http.MethodGet, "/sessions")
@@ -78,7 +36,7 @@ func TestWebSocketVisit(t *testing.T) {
 	require.True(t, c.Stats().OverTCP)
 	require.False(t, raw.Stats().OverTCP)
 
-	relay.cut()
+	relay.Break(to)
 	h.resumeBeside(raw, c)
 	require.NoError(t, c.Close())
 	config.GiveUp = -1

@@ -24,6 +24,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
@@ -368,58 +369,6 @@ func numbersAt(r *record, b []byte, path string, n int) (bits []uint32) {
 	return bits
 }
 
-// relay passes TCP connections to a server, which a test can change.
-type relay struct {
-	listener net.Listener
-	mu       sync.Mutex
-	to       string
-	open     []net.Conn
-}
-
-func relayTo(t *testing.T, to string) *relay {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	r := &relay{listener: l, to: to}
-	var passing sync.WaitGroup
-	t.Cleanup(func() {
-		_ = l.Close()
-		r.cut("")
-		passing.Wait()
-	})
-	passing.Go(func() {
-		for {
-			from, err := l.Accept()
-			if err != nil {
-				return
-			}
-			r.mu.Lock()
-			to, err := net.Dial("tcp", r.to)
-			if err != nil {
-				_ = from.Close()
-				r.mu.Unlock()
-				continue
-			}
-			r.open = append(r.open, from, to)
-			r.mu.Unlock()
-			passing.Go(func() { _, _ = io.Copy(to, from); _ = to.Close() })
-			passing.Go(func() { _, _ = io.Copy(from, to); _ = from.Close() })
-		}
-	})
-	return r
-}
-
-// cut breaks all connections. Later ones are to another server.
-func (r *relay) cut(to string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.to = to
-	for _, c := range r.open {
-		_ = c.Close()
-	}
-	r.open = nil
-}
-
 // The client of a network without UDP plays over WebSocket. When its connection breaks it resumes, with the same entities and
 // handles; and when another server answers, all handles are to be forgotten.
 func TestReconnects(t *testing.T) {
@@ -427,14 +376,14 @@ func TestReconnects(t *testing.T) {
 	_, config, err := newTrack(server.RoomRequest{})
 	require.NoError(t, err)
 	first, _ := serveTrack(t, server.Config{WorldConfig: config, Web: &server.WebConfig{}})
-	r := relayTo(t, first.Addr().String())
-	d.connect(insecureFlag|webSocketFlag, r.listener.Addr().String(), "-", "-")
+	r := loopback.NewRelay(t, first.Addr().String())
+	d.connect(insecureFlag|webSocketFlag, r.Addr, "-", "-")
 	before := d.status()
 	require.Equal(t, 1, before.overTCP)
 	d.until("sees all", func() bool { return d.status().entities == rocksOfTrack+1 })
 	handles := strings.Fields(d.ask("entities"))
 
-	r.cut(first.Addr().String())
+	r.Break(first.Addr().String())
 	lost := d.awaitState(lostState)
 	require.NotZero(t, lost.code)
 	require.NotEmpty(t, lost.text)
@@ -453,7 +402,7 @@ func TestReconnects(t *testing.T) {
 	_, config, err = newTrack(server.RoomRequest{})
 	require.NoError(t, err)
 	second, _ := serveTrack(t, server.Config{WorldConfig: config, Web: &server.WebConfig{}})
-	r.cut(second.Addr().String())
+	r.Break(second.Addr().String())
 	d.awaitState(lostState)
 	require.Equal(t, newWorldFlag, d.awaitState(joinedState).flags)
 	d.until("sees the other world", func() bool { return d.status().entities == rocksOfTrack+1 })

@@ -1,5 +1,5 @@
-// Package loopback reserves addresses for tests whose programs must know their own or each other's
-// addresses before they listen, or keep them over restarts.
+// Package loopback gives addresses of 127.0.0.1 to tests: reserved ones, for programs that must know their own or each other's
+// before they listen or that keep them over restarts, and relays of TCP.
 package loopback
 
 import (

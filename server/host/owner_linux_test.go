@@ -179,13 +179,30 @@ func (m *engineMembers) leader() int {
 	return -1
 }
 
+// line is how a node reaches the engine's members.
+type line struct {
+	relays []*loopback.Relay
+	engine string // for --cluster
+}
+
+func (c *processes) newLine() *line {
+	l := &line{}
+	var urls []string
+	for url := range strings.SplitSeq(c.engine, ",") {
+		r := loopback.NewRelay(c, strings.TrimPrefix(url, "http://"))
+		l.relays, urls = append(l.relays, r), append(urls, "http://"+r.Addr)
+	}
+	l.engine = strings.Join(urls, ",")
+	return l
+}
+
 // startBare starts a node that saves nothing.
-func (c *processes) startBare(node string, lease time.Duration) {
+func (c *processes) startBare(node string, l *line, lease time.Duration) {
 	if c.addrs[node] == "" {
 		c.addrs[node] = loopback.Reserve(c, 1)[0]
 	}
 	i := &installation{t: c.T, program: "inn"}
-	c.nodes[node] = i.start("--listen="+c.addrs[node], "--cluster="+c.engine, "--node="+node, "--lease="+lease.String())
+	c.nodes[node] = i.start("--listen="+c.addrs[node], "--cluster="+l.engine, "--node="+node, "--lease="+lease.String())
 	c.nodes[node].until("serves", func() bool { return strings.Contains(c.nodes[node].output(), `"serving"`) })
 }
 
@@ -226,7 +243,7 @@ func (c *processes) awaitSteps(rooms []string, after time.Duration) (took time.D
 	return took
 }
 
-// TestRoomsHaveOneOwner: while nodes are killed, stand still for longer than their lease and are deployed, the times in which the runs of
+// TestRoomsHaveOneOwner: while nodes are killed, stand still for longer than their lease, are cut off from the engine and are deployed, the times in which the runs of
 // a room step never overlap. With -chaos the engine has three members, and its leader is killed each minute as well.
 func TestRoomsHaveOneOwner(t *testing.T) {
 	shorttest.Skip(t, "kills servers")
@@ -239,8 +256,10 @@ func TestRoomsHaveOneOwner(t *testing.T) {
 	t.Setenv(ownersFile, filepath.Join(c.dir, "owners"))
 	t.Setenv(stepsFile, "")
 	names := []string{"a", "b", "c"}
+	lines := map[string]*line{}
 	for _, node := range names {
-		c.startBare(node, lease)
+		lines[node] = c.newLine()
+		c.startBare(node, lines[node], lease)
 	}
 	rooms, addrs := []string{"lobby"}, []string{c.addrs["a"], c.addrs["b"], c.addrs["c"]}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -260,27 +279,40 @@ func TestRoomsHaveOneOwner(t *testing.T) {
 		c.killLeaders(members, time.Duration(*chaosMinutes)*time.Minute/2)
 	}
 	began := monotonic()
-	for n := 0; n < 3 || monotonic()-began < time.Duration(*chaosMinutes)*time.Minute/2; n++ {
+	for n := 0; n < 4 || monotonic()-began < time.Duration(*chaosMinutes)*time.Minute/2; n++ {
 		node := names[n%3]
-		switch n % 3 {
+		stands := 3*time.Second + time.Duration(rand.Int64N(int64(9*time.Second)))
+		if members == nil {
+			stands = 2 * lease
+		}
+		switch n % 4 {
 		case 0:
 			require.NoError(t, c.nodes[node].process.Process.Kill())
 			t.Logf("node %s killed: all rooms step after %v", node, c.awaitSteps(rooms, monotonic()+200*time.Millisecond))
-			c.startBare(node, lease)
+			c.startBare(node, lines[node], lease)
 		case 1:
 			stopped := c.nodes[node].process.Process
 			require.NoError(t, stopped.Signal(syscall.SIGSTOP))
-			stands := 3*time.Second + time.Duration(rand.Int64N(int64(9*time.Second)))
-			if members == nil {
-				stands = 2 * lease
-			}
 			time.Sleep(stands)
 			require.NoError(t, stopped.Signal(syscall.SIGCONT))
 			t.Logf("node %s stood still for %v: all rooms step after %v", node, stands, c.awaitSteps(rooms, monotonic()))
+		case 2:
+			for _, r := range lines[node].relays {
+				r.Hold()
+			}
+			cut := monotonic()
+			if stands > lease {
+				t.Logf("node %s does not reach the engine: all rooms step elsewhere %v after its lease", node, c.awaitSteps(rooms, cut+lease))
+			}
+			time.Sleep(cut + stands - monotonic())
+			for _, r := range lines[node].relays {
+				r.Release()
+			}
+			t.Logf("node %s did not reach the engine for %v: all rooms step after %v", node, stands, c.awaitSteps(rooms, monotonic()))
 		default:
 			require.Equal(t, exitOK, c.nodes[node].end(syscall.SIGTERM))
 			t.Logf("node %s ended: all rooms step after %v", node, c.awaitSteps(rooms, monotonic()))
-			c.startBare(node, lease)
+			c.startBare(node, lines[node], lease)
 		}
 	}
 	cancel()

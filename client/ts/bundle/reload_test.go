@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/browsertest"
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 )
 
@@ -23,13 +24,13 @@ func TestReload(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 				s := serveOldGame(t)
-				port := s.Addr().Port
+				address := s.Addr().String()
 				config := map[string]any{"certificateHashes": must.Get(s.WebCertificates())}
 				if transport == "websocket" {
-					port = relayTCP(t, port)
+					address = loopback.NewRelay(t, address).Addr
 					config = map[string]any{}
 				}
-				config["url"] = fmt.Sprintf("https://127.0.0.1:%d/worldd", port)
+				config["url"] = fmt.Sprintf("https://%s/worldd", address)
 				files := fstest.MapFS{
 					"index.html": {Data: page("reload.js")}, "reload.js": {Data: script}, "reload.json": {Data: must.Get(json.Marshal(config))},
 				}
