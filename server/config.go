@@ -85,9 +85,10 @@ type Config struct {
 	// Peers serves the connections of other nodes on Listen's address. nil: none.
 	Peers *PeerPort
 	// Admit checks a client's connect token and returns what the token grants. An error refuses
-	// the session. The client receives the error's code if it is a *wire.Error, and
-	// Unauthorized otherwise. Admit runs on the connection's goroutine, concurrently with other
-	// calls. It may take time, for example to ask another service: only this client waits. ctx
+	// the session. The client receives the error's text, and its code if it is a *wire.Error, or
+	// Unauthorized, with which it does not retry: if your own service is away, log the reason and
+	// return a *wire.Error with Internal. Admit runs on the connection's goroutine, concurrently with
+	// other calls. It may take time, for example to ask another service: only this client waits. ctx
 	// ends with the connection, and after 5 s. If the error is context.DeadlineExceeded, the
 	// client receives Internal. nil admits every client: for development.
 	Admit Admit

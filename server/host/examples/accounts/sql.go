@@ -36,11 +36,16 @@ const (
 // Database has the accounts.
 type Database struct{ pool *pgxpool.Pool }
 
-// Admit asks whose login key a client has sent as its token. Only this client waits.
+// Admit asks whose login key a client has sent as its token. Only this client waits. If the database is away, the client tries again, and
+// the log has the reason: an error without a code would end the client, and tell strangers about the database.
 func (d *Database) Admit(ctx context.Context, token []byte) (a server.Admission, err error) {
 	err = d.pool.QueryRow(ctx, "SELECT player FROM logins WHERE key = $1 AND expires > now()", string(token)).Scan(&a.User)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = &wire.Error{Code: wire.Unauthorized, Detail: "sign in again"}
+		return a, &wire.Error{Code: wire.Unauthorized, Detail: "sign in again"}
+	}
+	if err != nil {
+		log.Printf("nobody can sign in: %v", err)
+		err = &wire.Error{Code: wire.Internal, Detail: "sign in again later"}
 	}
 	return a, err
 }
