@@ -41,7 +41,7 @@ const (
 	// agreeTimeout bounds the first question, and handTimeout the second one, for which a room stands still.
 	agreeTimeout = 5 * time.Second
 	handTimeout  = 5 * time.Second
-	// imageTimeout bounds how long a move waits for the image before it.
+	// imageTimeout bounds how long a move waits for the image before it. The room ticks meanwhile, so that imagePoll delays nobody.
 	imageTimeout = 5 * time.Second
 	imagePoll    = 5 * time.Millisecond
 	// maxHanded bounds the journal of a room that moves: the notes of its sessions, and the game's state outside the world.

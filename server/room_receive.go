@@ -16,10 +16,11 @@ const (
 	// arrivalTimeout bounds how long a room that moves here waits until it is saved there, and takeOverTimeout how long for its release.
 	arrivalTimeout  = 30 * time.Second
 	takeOverTimeout = 10 * time.Second
-	takeOverPoll    = 5 * time.Millisecond
-	// maxArriving bounds the rooms that come at the same time, since each stands still for the others. Further ones tick on where they are, for
-	// turnTimeout at most.
-	maxArriving = 3
+	takeOverPoll    = 5 * time.Millisecond // of FindRoom, which answers from memory; also after a taking that was too early
+	// maxArriving bounds the rooms that come at the same time, since each stands still for the others and for the handshakes of their clients:
+	// on two processors a third room makes no move faster. Further ones tick on where they are, for turnTimeout at most, and turnPoll costs them
+	// nothing.
+	maxArriving = 2
 	turnTimeout = 3 * time.Second
 	turnPoll    = 10 * time.Millisecond
 )

@@ -114,7 +114,8 @@ func (h *Holding) release(ctx context.Context, keepsBlock bool, heir string) err
 	}
 }
 
-// offerPoll bounds how long AwaitHeir takes to notice that the heir has had its time.
+// offerPoll bounds how long AwaitHeir takes to notice that the heir has had its time, which no record says. A taking, and the end of the heir, it
+// learns at once.
 const offerPoll = time.Second
 
 // AwaitHeir waits, after HandOver, until the heir has taken the room, or ctx ends. It returns false if the heir has ended before that, or has not

@@ -53,9 +53,9 @@ func (c *processes) newGuest(node, user, room string) *guest {
 	return g
 }
 
-// follow plays on until stop is closed.
-func (g *guest) follow(stop <-chan struct{}) error {
-	for {
+// follow plays on until the context ends.
+func (g *guest) follow(ctx context.Context) error {
+	for ctx.Err() == nil {
 		if err := g.update(); err != nil {
 			return err
 		}
@@ -65,12 +65,9 @@ func (g *guest) follow(stop <-chan struct{}) error {
 			}
 			g.applied, g.changed = n, time.Now()
 		}
-		select {
-		case <-stop:
-			return nil
-		case <-time.After(5 * time.Millisecond):
-		}
+		_ = g.own.Wait(ctx)
 	}
+	return nil
 }
 
 // playersIn returns the number of players with connections in a room, as the admin port of its node says.
@@ -114,7 +111,8 @@ func TestNodeIsDrained(t *testing.T) {
 		}
 	}
 	start("b")
-	stop := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	errs := make([]error, len(guests))
 	var playing sync.WaitGroup
 	ready := make(chan struct{}, len(guests))
@@ -126,7 +124,7 @@ func TestNodeIsDrained(t *testing.T) {
 			}
 			g.camel, g.session, g.changes = g.own.Controlled(), g.own.Welcome().Session, nil
 			ready <- struct{}{}
-			errs[i] = g.follow(stop)
+			errs[i] = g.follow(ctx)
 		})
 	}
 	for range guests {
@@ -172,7 +170,7 @@ func TestNodeIsDrained(t *testing.T) {
 	require.Equal(t, exitOK, status, out)
 	c.until("the room is back", func() bool { return c.home(rooms[0]) == "a" })
 	time.Sleep(2 * time.Second)
-	close(stop)
+	stop()
 	playing.Wait()
 	require.Zero(t, left(), "no session has ended")
 	var stalls []time.Duration
