@@ -183,6 +183,12 @@ func buildLibrary(kind string) func() (string, error) {
 }
 
 func TestMain(m *testing.M) {
+	if crowd := os.Getenv(crowdInGo); crowd != "" {
+		if err := playCrowd(strings.Fields(crowd)); err != nil {
+			panic(err)
+		}
+		return
+	}
 	var err error
 	if built, err = os.MkdirTemp("", "libworldd-*"); err != nil {
 		panic(err)

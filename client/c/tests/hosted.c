@@ -251,6 +251,12 @@ static void churn(const char *address, const char *fingerprint, int n) {
     wd_shutdown();
 }
 
+static double processor_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static long resident_kb(void) {
     long pages = 0, all = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -291,6 +297,40 @@ static void costs(wd_client c) {
     printf(" read %.1f us resident %ld kB\n", (seconds() - began) / READS * 1e6, resident_kb());
 }
 
+/* crowd plays with n clients at 20 pictures a second, and prints what they cost from the moment that all have drawn. */
+static void crowd(const char *address, const char *fingerprint, int n, int pictures) {
+    enum { MOST = 4096 };
+    static wd_handle handles[MOST];
+    static float positions[MOST * 3];
+    unsigned char body[2048];
+    wd_event e = {.size = sizeof e};
+    wd_client *clients = calloc((size_t)n, sizeof *clients);
+    uint64_t applied = 0;
+    double began = 0;
+    CHECK(clients);
+    for (int i = 0; i < n; i++) clients[i] = connect_to(address, fingerprint, 0);
+    for (int picture = -1; picture < pictures; pause_ms(50)) {
+        int drawn = 0;
+        uint64_t sum = 0;
+        for (int i = 0; i < n; i++) {
+            wd_client c = clients[i];
+            size_t count = 0;
+            CHECK(wd_update(c, seconds()) == WD_OK);
+            while (wd_poll_event(c, &e, body, sizeof body) == WD_OK) {
+            }
+            if (wd_render(c, NULL) != WD_OK) continue;
+            CHECK(wd_entities(c, handles, MOST, &count) == WD_OK && count < MOST);
+            CHECK(wd_read_f32(c, YARD_COMPONENT_BODY, YARD_BODY_FIELD_POSITION, WD_RENDERED, handles, count, positions, NULL) == WD_OK);
+            sum += status_of(c).snapshots;
+            drawn++;
+        }
+        if (drawn < n) continue;
+        if (picture < 0) applied = sum, began = processor_seconds();
+        if (++picture == pictures) printf("processor %.0f ms snapshots %llu resident %ld kB\n", (processor_seconds() - began) * 1e3, (unsigned long long)(sum - applied), resident_kb());
+    }
+    free(clients);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc >= 4);
     CHECK(wd_version() == WD_VERSION);
@@ -301,6 +341,12 @@ int main(int argc, char **argv) {
         long before = resident_kb();
         churn(address, fingerprint, n);
         printf("resident %ld kB, then %ld kB\n", before, resident_kb());
+        return 0;
+    }
+    if (strcmp(what, "crowd") == 0) {
+        CHECK(argc == 6);
+        crowd(address, fingerprint, atoi(argv[4]), atoi(argv[5]));
+        wd_shutdown();
         return 0;
     }
     if (strcmp(what, "costs") == 0) {
