@@ -126,8 +126,8 @@ func (o *Outbox[T]) put(value T) (ID, error) {
 // room of the outbox is attached.
 //
 // Send applies a batch in one transaction, skips the IDs that the database has, and returns a result for each entry. After an
-// error, which it logs, it is called again with the same entries. Settle runs between two ticks for each entry
-// that Send has applied, and may Put others.
+// error, which it logs, it is called again with the same entries, and perhaps later ones behind them. Settle runs between two
+// ticks for each entry that Send has applied, and may Put others.
 func Work[T, R any](ctx context.Context, room *server.Room, o *Outbox[T], send func(context.Context, []Entry[T]) ([]R, error), settle func(Entry[T], R)) {
 	run := randomRun()
 	for begun := false; ctx.Err() == nil; {
