@@ -92,6 +92,7 @@ type conformance struct {
 // exact bodies, events, and why its session ended. Out of reach are acknowledgements and counters of datagrams, which stay inside the
 // library, and cases that need more than its functions: plain rows, records that were not generated, and inputs of given ticks.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	files, err := vectors.SessionFiles("../../replication/wire/testdata/vectors")
 	require.NoError(t, err)
 	d, server, folder := drive(t), newScript(t), t.TempDir()

@@ -176,9 +176,18 @@ func buildLibrary(kind string) func() (string, error) {
 		to := filepath.Join(built, kind)
 		out, err := exec.Command("./build.sh", kind, to).CombinedOutput()
 		if err != nil {
-			err = fmt.Errorf("%w: %s", err, out)
+			return to, fmt.Errorf("%w: %s", err, out)
 		}
-		return to, err
+		for name, s := range map[string]*schema.Schema{"yard": yard, "track": track} {
+			header, err := cstruct.Header(s, name, "library_test.go")
+			if err == nil {
+				err = os.WriteFile(filepath.Join(to, "include", name+".h"), []byte(header), 0o600)
+			}
+			if err != nil {
+				return to, err
+			}
+		}
+		return to, nil
 	}
 }
 
@@ -206,20 +215,28 @@ func library(t *testing.T, kind string) string {
 	return to
 }
 
-// compile builds a C program against the library in a folder.
+// compile builds a C program against the library in a folder, once for each set of flags.
 func compile(t *testing.T, lib, source string, flags ...string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "program")
-	for name, s := range map[string]*schema.Schema{"yard": yard, "track": track} {
-		header, err := cstruct.Header(s, name, "library_test.go")
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(lib, "include", name+".h"), []byte(header), 0o600))
+	args := slices.Concat([]string{"-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-I" + lib + "/include", source}, flags, []string{"-L" + lib + "/lib", "-lworldd", "-Wl,-rpath," + lib + "/lib", "-lm", "-lpthread", "-lresolv"})
+	compiled.Lock()
+	defer compiled.Unlock()
+	key := strings.Join(args, " ")
+	if program, found := compiled.programs[key]; found {
+		return program
 	}
-	args := slices.Concat([]string{"-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-I" + lib + "/include", source, "-o", program}, flags, []string{"-L" + lib + "/lib", "-lworldd", "-Wl,-rpath," + lib + "/lib", "-lm", "-lpthread", "-lresolv"})
-	out, err := exec.CommandContext(t.Context(), "gcc", args...).CombinedOutput()
+	program := filepath.Join(built, fmt.Sprint("program", len(compiled.programs)))
+	out, err := exec.CommandContext(t.Context(), "gcc", append(args, "-o", program)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	compiled.programs[key] = program
 	return program
 }
+
+// compiled has the programs that the tests of this process have built, by gcc's arguments.
+var compiled = struct {
+	sync.Mutex
+	programs map[string]string
+}{programs: map[string]string{}}
 
 // beside holds the observations of a Go client in the same storm, in the words of tests/hosted.c.
 type beside struct {
@@ -310,6 +327,7 @@ func rowOf(e *client.Entity) string {
 // A program in C sees the storm that a Go client sees: the same handles, bits and verdicts. Its command is answered, its
 // mistakes are refused, and FTZ and DAZ of its thread change nothing.
 func TestHosted(t *testing.T) {
+	t.Parallel()
 	lib := library(t, "shared")
 	for how, flags := range map[string][]string{"checked": {"-fsanitize=address,undefined", "-fno-sanitize-recover"}, "ftz": nil} {
 		t.Run(how, func(t *testing.T) {
@@ -375,6 +393,7 @@ func run(t *testing.T, program string, args ...string) string {
 // Clients that are created and destroyed leave nothing: neither memory nor sockets of connections that were never finished.
 // CHURN sets another number of them.
 func TestChurn(t *testing.T) {
+	t.Parallel()
 	program := compile(t, library(t, "shared"), "tests/hosted.c")
 	addr, fingerprint := serveYard(t, math.MaxInt, 0)
 	out := run(t, program, "churn", addr, fingerprint, cmp.Or(os.Getenv("CHURN"), "1000"))
@@ -424,6 +443,7 @@ func TestExports(t *testing.T) {
 
 // The first program of README.md runs.
 func TestFirst(t *testing.T) {
+	t.Parallel()
 	program := compile(t, library(t, "static"), "examples/first.c", "-DWD_STATIC")
 	addr, fingerprint := serveYard(t, 1, math.MaxInt32)
 	out := run(t, program, addr, fingerprint)
