@@ -126,31 +126,49 @@ func inTwoServers(t *testing.T, change func(*RoomsConfig), test func(x *twoServe
 		d := newDirectory()
 		x := &twoServers{t: t, nodeA: &testNode{sharedDirectory: d, address: "a:1"}, nodeB: &testNode{sharedDirectory: d, address: "b:2"}, tokens: map[string]int{}}
 		x.nodeA.peers, x.nodeB.peers = map[string]*testNode{"b:2": x.nodeB}, map[string]*testNode{"a:1": x.nodeA}
-		newNode := func(n *testNode) *testRooms {
-			h := newClusterRooms(t, n, func(c *RoomsConfig) {
-				withoutPinned(c)
-				c.Carry = func(v any) ([]byte, error) { return json.Marshal(v) }
-				c.Arrive = func(b []byte) (any, error) { return string(b), nil }
-				change(c)
-			})
-			h.process.OneSessionPerUser = true
-			h.process.Admit = func(_ context.Context, token []byte) (Admission, error) {
-				x.tokens[string(token)]++
-				if x.once && x.tokens[string(token)] > 1 {
-					return Admission{}, errors.New("the token was used")
-				}
-				return Admission{User: string(token), Value: "of " + string(token), Lasts: x.lasts, Room: x.rooms[string(token)]}, nil
-			}
-			h.rooms = must.Get(newRooms(h.process, admin.NewTimings(admin.KindLabel)))
-			h.begin()
-			return h
-		}
-		x.a, x.b = newNode(x.nodeA), newNode(x.nodeB)
+		x.a, x.b = x.start(x.nodeA, change), x.start(x.nodeB, change)
 		test(x)
 		for _, h := range []*testRooms{x.a, x.b} {
 			require.NoError(t, h.endRooms())
 			h.descriptors.close()
 		}
+	})
+}
+
+// start starts a process of a node.
+func (x *twoServers) start(n *testNode, change func(*RoomsConfig)) *testRooms {
+	h := newClusterRooms(x.t, n, func(c *RoomsConfig) {
+		withoutPinned(c)
+		c.Carry = func(v any) ([]byte, error) { return json.Marshal(v) }
+		c.Arrive = func(b []byte) (any, error) { return string(b), nil }
+		change(c)
+	})
+	h.process.OneSessionPerUser = true
+	h.process.Admit = func(_ context.Context, token []byte) (Admission, error) {
+		x.tokens[string(token)]++
+		if x.once && x.tokens[string(token)] > 1 {
+			return Admission{}, errors.New("the token was used")
+		}
+		return Admission{User: string(token), Value: "of " + string(token), Lasts: x.lasts, Room: x.rooms[string(token)]}, nil
+	}
+	h.rooms = must.Get(newRooms(h.process, admin.NewTimings(admin.KindLabel)))
+	h.begin()
+	return h
+}
+
+// crashB kills the process of node b, which has a room, and starts the next one with what the disks had.
+func (x *twoServers) crashB(room string, change func(*RoomsConfig)) {
+	synctest.Wait()
+	images := x.b.config.Images
+	own, shared, newest := filesIn(x.t, images.Dir), filesIn(x.t, images.Shared), x.nodeB.imageOf(room)
+	require.NoError(x.t, x.b.endRooms()) // it saves more than the process did: the disks are restored
+	x.b.descriptors.close()
+	crashTo(x.t, images.Dir, own)
+	crashTo(x.t, images.Shared, shared)
+	x.nodeB.setImage(room, newest)
+	x.b = x.start(x.nodeB, func(c *RoomsConfig) {
+		change(c)
+		c.Images = images
 	})
 }
 

@@ -235,6 +235,35 @@ func TestJournalIsStoredBeforeTheTaking(t *testing.T) {
 	})
 }
 
+// A room that has come with its journal outlasts crashes of its new node, before and after that has saved an image of its own: the run
+// continues at the last tick, with its sessions and in its block.
+func TestMovedRoomOutlastsCrashes(t *testing.T) {
+	config := movable(t, imagefile.JournalAlways)
+	inTwoServers(t, config, func(x *twoServers) {
+		t := x.t
+		ann := greetAs(x.a, "match/1", "ann")
+		time.Sleep(1500 * time.Millisecond)
+		was, generation := ann.newestWelcome(), x.a.now("match/1").core.World().Config().FirstGeneration
+		require.NoError(t, x.a.moveRoom(context.Background(), "match/1", "b:2"))
+		time.Sleep(300 * time.Millisecond)
+		saved := x.nodeB.imageOf("match/1").Tick
+		for crash := range 5 {
+			tick := x.b.tick("match/1")
+			require.Equal(t, crash == 0, x.nodeB.imageOf("match/1").Tick == saved, "crash %d", crash)
+			x.crashB("match/1", config)
+			ann = resumeAt(x.b, "ann", was)
+			require.NotEmpty(t, ann.Snapshot().Welcomes, "crash %d: %v", crash, ann.Snapshot().Ended)
+			now := ann.newestWelcome()
+			require.Equal(t, []any{was.Session, was.Epoch}, []any{now.Session, now.Epoch}, "crash %d", crash)
+			require.GreaterOrEqual(t, x.b.tick("match/1"), tick, "crash %d", crash)
+			require.Equal(t, generation, x.b.now("match/1").core.World().Config().FirstGeneration)
+			was = now
+			time.Sleep(time.Duration(600*crash+300) * time.Millisecond)
+		}
+		require.Equal(t, []string{"join match/1 ann"}, x.a.takeCalls())
+	})
+}
+
 // Without a journal the sessions of a room that moves end, and its world continues there.
 func TestRoomMovesWithoutAJournal(t *testing.T) {
 	inTwoServers(t, movable(t, imagefile.JournalOff), func(x *twoServers) {
