@@ -29,6 +29,14 @@ const (
 	pictureBytes   = 20_000 // at the top of the picture
 )
 
+// lightColors replaces the colors of the picture on light pages.
+const lightColors = `<style>@media (prefers-color-scheme: light) {
+[fill="#10151c"] { fill: #f6f8fa } [stroke="#2a3442"] { stroke: #d3dbe4 } [fill="#9aa7b8"] { fill: #3a4653 }
+[stroke="#ff9f43"] { stroke: #c2620a } [fill="#ff9f43"] { fill: #b45309 }
+[stroke="#4fd1a5"] { stroke: #12805c } [fill="#4fd1a5"] { fill: #12805c }
+}</style>
+`
+
 // TestBytesPicture keeps the README's picture up to date.
 func TestBytesPicture(t *testing.T) {
 	racetest.SkipUnchecked(t)
@@ -63,6 +71,7 @@ func drawBytesPicture(ordinary, simulate []int) string {
 	const left, top, bottom = 56, 16, 28
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n", pictureWidth, pictureHeight)
+	b.WriteString(lightColors)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#10151c"/>`+"\n", pictureWidth, pictureHeight)
 	y := func(rate int) int {
 		return top + (pictureHeight-top-bottom)*(pictureBytes-min(rate, pictureBytes))/pictureBytes

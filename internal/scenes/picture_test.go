@@ -23,6 +23,15 @@ const (
 	pictureScale       = 5
 )
 
+// lightColors replaces the colors of the picture on light pages.
+const lightColors = `<style>@media (prefers-color-scheme: light) {
+[fill="#10151c"] { fill: #f6f8fa } [fill="#1b2430"] { fill: #e6ebf1 }
+[fill="#4d5a6a"] { fill: #a3afbd } [fill="#ff9f43"] { fill: #d9730d } [fill="#fff3b0"] { fill: #b08800 }
+[fill="#48dbfb"] { fill: #0b8fb3; stroke: #0b8fb3 } [fill="#ff6b6b"] { fill: #cf2f2f; stroke: #cf2f2f }
+[fill="#c8d3df"], [fill="#8796a8"] { fill: #3a4653 }
+}</style>
+`
+
 // TestPicture keeps the README's picture up to date: it is drawn from the world.
 func TestPicture(t *testing.T) {
 	f := must.Get(Named("storm"))
@@ -43,6 +52,7 @@ func drawScene(s *Scene) string {
 	const width, height = 2 * pictureX * pictureScale, 2*pictureZ*pictureScale + 26
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n", width, height)
+	b.WriteString(lightColors)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#10151c"/>`+"\n", width, height)
 	drawEffects(&b, s)
 	asleep, awake, sparks := "", "", ""
