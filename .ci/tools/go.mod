@@ -3,7 +3,6 @@ module github.com/worldd/worldd/.ci/tools
 go 1.26.0
 
 tool (
-	github.com/jordanlewis/gcassert/cmd/gcassert
 	golang.org/x/perf/cmd/benchstat
 	golang.org/x/tools/cmd/deadcode
 	golang.org/x/tools/cmd/stringer
@@ -16,7 +15,6 @@ require golang.org/x/tools v0.52.0
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
-	github.com/jordanlewis/gcassert v0.0.0-20250430164644-389ef753e22e // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // indirect
