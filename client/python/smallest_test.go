@@ -283,8 +283,12 @@ func TestSmallest(t *testing.T) {
 
 	me := p.await(map[string]any{"control": nil})["control"].(string)
 	target := s.target.String()
-	p.say("resolve %s", target)
-	p.await(map[string]any{"handle": target, "verdict": "live"})
+	verdict := any("pending")
+	for verdict == "pending" { // until a snapshot has it
+		p.say("resolve %s", target)
+		verdict = p.await(map[string]any{"handle": target})["verdict"]
+	}
+	require.Equal(t, "live", verdict)
 
 	p.say(`input {"Push": 1}`)
 	for pushed := false; !pushed; {
@@ -306,7 +310,9 @@ func TestSmallest(t *testing.T) {
 	}
 
 	for equal := 0; equal < 300; {
-		p.await(map[string]any{"update": nil})
+		for range 100 { // compare goes through all states
+			p.await(map[string]any{"update": nil})
+		}
 		mu.Lock()
 		equal = p.compare(byGo)
 		mu.Unlock()
