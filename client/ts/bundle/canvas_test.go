@@ -7,12 +7,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"testing/fstest"
 
-	"github.com/evanw/esbuild/pkg/api"
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/browsertest"
@@ -56,22 +53,10 @@ async function useTools(root) {
 func TestCanvas(t *testing.T) {
 	axe, err := os.ReadFile("../node_modules/axe-core/axe.min.js")
 	require.NoError(t, err, "client/ts/test.sh fetches axe-core from npm: run it first")
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	built := api.Build(api.BuildOptions{
-		AbsWorkingDir: root, EntryPoints: []string{"examples/canvas/main.ts"}, Bundle: true, Format: api.FormatESModule, Target: api.ES2022, LogLevel: api.LogLevelWarning,
-	})
-	require.Empty(t, built.Errors)
-	document, err := os.ReadFile("../examples/canvas/index.html")
-	require.NoError(t, err)
-	files := fstest.MapFS{
-		"game.html": {Data: []byte(strings.Replace(string(document), "<title>", watchCanvas+"<title>", 1))},
-		"main.js":   {Data: built.OutputFiles[0].Contents},
-		"axe.js":    {Data: axe},
-	}
-	options := serve(t)
-	server, err := url.Parse(options.URL)
-	require.NoError(t, err)
+	files := examplePage(t, "canvas", "main.ts", watchCanvas, nil)
+	files["axe.js"] = &fstest.MapFile{Data: axe}
+	link := serve(t).link(t)
+	link.Set("until", `^\d\d+ bodies`)
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		site := browsertest.NewSite(t, http.FileServerFS(files))
 		open := func(link url.Values) (page *browsertest.Page, report struct {
@@ -83,7 +68,7 @@ func TestCanvas(t *testing.T) {
 			require.NoError(t, json.Unmarshal(page.Next(), &report))
 			return page, report
 		}
-		page, played := open(url.Values{"server": {server.Host}, "hash": options.Hashes, "until": {`^\d\d+ bodies`}})
+		page, played := open(link)
 		require.Greater(t, played.Colours, 3)
 		var tools struct {
 			Panels          map[string]string

@@ -5,14 +5,8 @@ package main
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-	"testing/fstest"
 
-	"github.com/evanw/esbuild/pkg/api"
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/browsertest"
@@ -41,24 +35,8 @@ const watch = setInterval(() => {
 // TestReact plays examples/react in each browser, in React's strict mode: the first session is given up.
 func TestReact(t *testing.T) {
 	t.Parallel()
-	require.DirExists(t, "../examples/react/node_modules", "client/ts/test.sh fetches React from npm: run it first")
-	root, err := filepath.Abs("../examples/react")
-	require.NoError(t, err)
-	built := api.Build(api.BuildOptions{
-		AbsWorkingDir: root, EntryPoints: []string{"main.tsx"}, Bundle: true, Format: api.FormatESModule, Target: api.ES2022, LogLevel: api.LogLevelWarning,
-		Define: map[string]string{"process.env.NODE_ENV": `"development"`}, // strict mode mounts twice
-	})
-	require.Empty(t, built.Errors)
-	document, err := os.ReadFile("../examples/react/index.html")
-	require.NoError(t, err)
-	files := fstest.MapFS{
-		"game.html": {Data: []byte(strings.Replace(string(document), "<title>", watchReact+"<title>", 1))},
-		"main.js":   {Data: built.OutputFiles[0].Contents},
-	}
-	options := serve(t)
-	server, err := url.Parse(options.URL)
-	require.NoError(t, err)
-	link := url.Values{"server": {server.Host}, "hash": options.Hashes}
+	files := examplePage(t, "react", "main.tsx", watchReact, map[string]string{"process.env.NODE_ENV": `"development"`}) // strict mode mounts twice
+	link := serve(t).link(t)
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		var shown struct {
 			From, To float64

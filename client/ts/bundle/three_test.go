@@ -5,14 +5,9 @@ package main
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"testing/fstest"
 
-	"github.com/evanw/esbuild/pkg/api"
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/browsertest"
@@ -39,21 +34,8 @@ requestAnimationFrame = f => setTimeout(() => {
 
 // TestThree shows examples/three in Chromium, whose WebGL runs on any machine.
 func TestThree(t *testing.T) {
-	require.DirExists(t, "../examples/three/node_modules", "client/ts/test.sh fetches three from npm: run it first")
-	root, err := filepath.Abs("../examples/three")
-	require.NoError(t, err)
-	built := api.Build(api.BuildOptions{AbsWorkingDir: root, EntryPoints: []string{"main.ts"}, Bundle: true, Format: api.FormatESModule, Target: api.ES2022, LogLevel: api.LogLevelWarning})
-	require.Empty(t, built.Errors)
-	document, err := os.ReadFile("../examples/three/index.html")
-	require.NoError(t, err)
-	files := fstest.MapFS{
-		"game.html": {Data: []byte(strings.Replace(string(document), "<title>", watchThree+"<title>", 1))},
-		"main.js":   {Data: built.OutputFiles[0].Contents},
-	}
-	options := serve(t, "--world", filepath.Join(root, "world.yaml"))
-	server, err := url.Parse(options.URL)
-	require.NoError(t, err)
-	link := url.Values{"server": {server.Host}, "hash": options.Hashes}
+	files := examplePage(t, "three", "main.ts", watchThree, nil)
+	link := serve(t, "--world", filepath.FromSlash("../examples/three/world.yaml")).link(t)
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		if b.Name != "chromium" { // the others need a graphics driver
 			return
