@@ -272,21 +272,29 @@ func (h *hostedClient) componentsOf(e *client.Entity) (mask uint32) {
 	return mask
 }
 
+// checkMessage checks the memory of a message that the host sends: a record, or at most maxRaw bytes if the schema declares no type.
+func (h *hostedClient) checkMessage(name string, of *record, message unsafe.Pointer, size, maxRaw uint64) result {
+	switch {
+	case of == nil && size > maxRaw:
+		return h.fail(badSize, fmt.Sprintf("worldd: %s has %d bytes, at most %d", name, size, maxRaw))
+	case of != nil && message == nil:
+		return h.fail(badArgument, "worldd: "+name+" is NULL")
+	case of != nil && size != uint64(of.layout.Size):
+		return h.failSize(size, of)
+	case h.client == nil || h.over:
+		return h.fail(notJoined, client.ErrNotJoined.Error())
+	}
+	return ok
+}
+
 // do sends a command.
 func (h *hostedClient) do(command uint32, target bulk.Handle, args unsafe.Pointer, size uint64) (id uint32, r result) {
 	if command >= uint32(len(h.game.arguments)) {
 		return 0, h.fail(badArgument, "worldd: the program's schema has no such command")
 	}
 	of := h.game.arguments[command]
-	switch {
-	case of == nil && size > wire.MaxCommandArgs:
-		return 0, h.fail(badSize, fmt.Sprintf("worldd: the arguments of a raw command have %d bytes, at most %d", size, wire.MaxCommandArgs))
-	case of != nil && args == nil:
-		return 0, h.fail(badArgument, "worldd: args is NULL")
-	case of != nil && size != uint64(of.layout.Size):
-		return 0, h.failSize(size, of)
-	case h.client == nil || h.over:
-		return 0, h.fail(notJoined, client.ErrNotJoined.Error())
+	if r := h.checkMessage("args", of, args, size, wire.MaxCommandArgs); r != ok {
+		return 0, r
 	}
 	var f *client.Future
 	var err error
@@ -308,15 +316,8 @@ func (h *hostedClient) do(command uint32, target bulk.Handle, args unsafe.Pointe
 // setInput sets what the player holds down.
 func (h *hostedClient) setInput(input unsafe.Pointer, size uint64) (tick uint32, r result) {
 	of := h.game.input
-	switch {
-	case of == nil && size > wire.MaxInputBytes:
-		return 0, h.fail(badSize, fmt.Sprintf("worldd: the raw input has %d bytes, at most %d", size, wire.MaxInputBytes))
-	case of != nil && input == nil:
-		return 0, h.fail(badArgument, "worldd: input is NULL")
-	case of != nil && size != uint64(of.layout.Size):
-		return 0, h.failSize(size, of)
-	case h.client == nil || h.over:
-		return 0, h.fail(notJoined, client.ErrNotJoined.Error())
+	if r := h.checkMessage("input", of, input, size, wire.MaxInputBytes); r != ok {
+		return 0, r
 	}
 	var err error
 	if of == nil {
