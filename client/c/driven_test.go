@@ -502,7 +502,7 @@ func TestRaw(t *testing.T) {
 	file := t.TempDir() + "/schema"
 	require.NoError(t, os.WriteFile(file, []byte(s.Text()), 0o600))
 	d.call("create 0 0 %s %s - %s", serve.Addr(), serve.Fingerprint(), file)
-	d.until("controls", func() bool { return d.status().controlled != 0 })
+	d.until("sees its player", func() bool { s := d.status(); return s.controlled != 0 && s.entities == 1 }) // before, the target is hidden
 	for _, args := range []string{"a3616263", "", strings.Repeat("c0", 1024)} {
 		if len(args) > 8 {
 			require.Equal(t, "WD_REFUSED 0", d.ask("do 0 0 %s", args), "many values")
