@@ -245,7 +245,8 @@ func (n *demoNodes) awaitServing(ctx context.Context, node *demoNode) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-node.ended:
-			return fmt.Errorf("%s has ended: %s", node.name, bytes.TrimSpace(text))
+			text, err = os.ReadFile(n.logOf(node)) // with what it said last
+			return errors.Join(fmt.Errorf("%s has ended: %s", node.name, bytes.TrimSpace(text)), err)
 		case <-deadline:
 			return fmt.Errorf("%s does not serve after %v: %s", node.name, nodeStart, bytes.TrimSpace(text))
 		}
