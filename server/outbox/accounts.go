@@ -38,7 +38,7 @@ type Answer[A any] struct {
 // holder is on the entity of each player with an account.
 type holder struct {
 	User string
-	Last ID // of the player's newest entry: the answer to it has the effects of all
+	Last ID // ID of the player's newest entry; the answer to that entry includes the effects of all earlier ones
 }
 
 // NewAccounts adds accounts to a world, with at most so many changes that the database does not have. apply is a rule of the game, which

@@ -111,7 +111,7 @@ func openBank(t *testing.T, v *vault) *bank {
 	return b
 }
 
-// enter makes a player, who brings coins.
+// enter spawns a player's entity, and opens its account with what the player has earned elsewhere.
 func (b *bank) enter(user string, earned int64) (e world.Entity) {
 	require.Eventually(b, func() bool {
 		var err error
