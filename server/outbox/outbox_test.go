@@ -230,15 +230,54 @@ func TestUpgradeWidensEntries(t *testing.T) {
 	}
 	old := &game{T: t, world: must.Get(world.New(world.Config{}))}
 	sent := waiting(old, must.Get(outbox.New[narrow](old.world, "effect", 10)), narrow{"ann", math.MinInt32}, 1)
-	var image world.Image
-	old.do(func() { old.world.TakeImage(&image) })
-	var file bytes.Buffer
-	must.Get(image.WriteTo(&file))
+	var file *bytes.Buffer
+	old.do(func() { file = write(old.world) })
 
 	now := newWorld(t)
-	require.NoError(t, now.world.RestoreRun(must.Get(now.world.ReadImage(&file))))
+	require.NoError(t, now.world.RestoreRun(must.Get(now.world.ReadImage(file))))
 	got := waiting(now, now.out, coins{"bob", 1 << 40}, 2)
 	require.Equal(t, outbox.Entry[coins]{ID: sent[0].ID, Value: coins{"ann", math.MinInt32}}, got[0])
 	require.Equal(t, coins{"bob", 1 << 40}, got[1].Value)
 	require.NotEqual(t, got[0].ID, got[1].ID)
+}
+
+// earlierBook is the book of programs before it had the entity.
+type earlierBook struct{ Run, Number uint64 }
+
+func earlierWorld() (w *world.World, kind world.KindID, books *world.Component[earlierBook]) {
+	w = must.Get(world.New(world.Config{}))
+	kind = must.Get(w.AddKind(world.Kind{Name: "effect"}))
+	must.Get(world.Register[outbox.Entry[coins]](w, "effect"))
+	return w, kind, must.Get(world.Register[earlierBook](w, "effect-book"))
+}
+
+// write returns the file of a world's image.
+func write(w *world.World) *bytes.Buffer {
+	var image world.Image
+	var file bytes.Buffer
+	w.TakeImage(&image)
+	must.Get(image.WriteTo(&file))
+	return &file
+}
+
+// An outbox that an earlier program has saved is closed until Work begins, and continues to count. The earlier program reads what this one saves.
+func TestUpgradeAndRollbackOfTheBook(t *testing.T) {
+	earlier, kind, books := earlierWorld()
+	books.Set(must.Get(earlier.Spawn(kind, world.Vec3{}, world.Vec3{})), earlierBook{Run: 7, Number: 41})
+	g := newWorld(t)
+	require.NoError(t, g.world.RestoreRun(must.Get(g.world.ReadImage(write(earlier)))))
+	require.ErrorIs(t, g.out.Put(coins{"ann", 1}), outbox.ErrClosed)
+	sent := waiting(g, g.out, coins{"ann", 1}, 1)
+	require.Equal(t, uint64(42), sent[0].ID.Number)
+	require.NotEqual(t, uint64(7), sent[0].ID.Run)
+
+	var file *bytes.Buffer
+	g.do(func() { file = write(g.world) })
+	back, _, books := earlierWorld()
+	require.NoError(t, back.RestoreRun(must.Get(back.ReadImage(file))))
+	var read []earlierBook
+	for _, b := range books.All() {
+		read = append(read, *b)
+	}
+	require.Equal(t, []earlierBook{{sent[0].ID.Run, 42}}, read)
 }
