@@ -171,7 +171,7 @@ func (r *Replica) Len() int { return len(r.entities.all) }
 // commands that Config.Schema declares. Read only.
 func (r *Replica) Schema() *schema.Schema { return r.entities.layout.schema }
 
-// Tick returns the tick of the newest snapshot applied.
+// Tick returns the tick of the newest snapshot applied; 0 before the first, when entities may exist without states.
 func (r *Replica) Tick() uint32 { return r.timeline.tick }
 
 // acknowledgement returns the acknowledgement of what was applied (H6).

@@ -271,6 +271,12 @@ func (d *driven) connect(flags int, addr, fingerprint, room string) {
 	d.until("joins", func() bool { return d.status().state == joinedState })
 }
 
+// untilStates updates until a snapshot has the states of all entities of the game, which exist before.
+func (d *driven) untilStates(what string) {
+	d.t.Helper()
+	d.until(what, func() bool { s := d.status(); return s.entities == rocksOfTrack+1 && s.tick != 0 })
+}
+
 // picture updates after some milliseconds, and polls the events.
 func (d *driven) picture(ms int) {
 	d.t.Helper()
@@ -380,7 +386,7 @@ func TestReconnects(t *testing.T) {
 	d.connect(insecureFlag|webSocketFlag, r.Addr, "-", "-")
 	before := d.status()
 	require.Equal(t, 1, before.overTCP)
-	d.until("sees all", func() bool { return d.status().entities == rocksOfTrack+1 })
+	d.untilStates("sees all")
 	handles := strings.Fields(d.ask("entities"))
 
 	r.Break(first.Addr().String())
@@ -405,7 +411,7 @@ func TestReconnects(t *testing.T) {
 	r.Break(second.Addr().String())
 	d.awaitState(lostState)
 	require.Equal(t, newWorldFlag, d.awaitState(joinedState).flags)
-	d.until("sees the other world", func() bool { return d.status().entities == rocksOfTrack+1 })
+	d.untilStates("sees the other world")
 	require.NotEqual(t, before.epoch, d.status().epoch)
 	require.Equal(t, []string{}, d.call("destroy"))
 }
@@ -420,14 +426,14 @@ func TestMoves(t *testing.T) {
 	s, _ := serveTrack(t, server.Config{Rooms: &server.RoomsConfig{Kinds: map[string]server.RoomKind{"track": {New: room}}, Default: "track/1"}})
 	d.connect(0, s.Addr().String(), s.Fingerprint(), "track/1")
 	require.Equal(t, "track/1", d.ask("text 3"))
-	d.until("sees all", func() bool { return d.status().entities == rocksOfTrack+1 })
+	d.untilStates("sees all")
 	old, controlled := strings.Fields(d.ask("entities")), d.status().controlled
 	d.events = nil
 	d.call("do 1 0 %x", recordBytes(trackLib.arguments[1], map[string]any{"Room": "track/2"}))
 	moved := d.awaitState(joinedState)
 	require.Equal(t, movedFlag, moved.flags)
 	require.Equal(t, "track/2", d.ask("text 3"))
-	d.until("sees the other room", func() bool { return d.status().entities == rocksOfTrack+1 })
+	d.untilStates("sees the other room")
 	for _, h := range old {
 		require.Equal(t, staleVerdict, d.ask("lookup %s", h))
 	}
@@ -502,7 +508,7 @@ func TestRaw(t *testing.T) {
 	file := t.TempDir() + "/schema"
 	require.NoError(t, os.WriteFile(file, []byte(s.Text()), 0o600))
 	d.call("create 0 0 %s %s - %s", serve.Addr(), serve.Fingerprint(), file)
-	d.until("sees its player", func() bool { s := d.status(); return s.controlled != 0 && s.entities == 1 }) // before, the target is hidden
+	d.until("sees its player", func() bool { s := d.status(); return s.entities == 1 && s.tick != 0 }) // before, the target is hidden
 	for _, args := range []string{"a3616263", "", strings.Repeat("c0", 1024)} {
 		if len(args) > 8 {
 			require.Equal(t, "WD_REFUSED 0", d.ask("do 0 0 %s", args), "many values")
@@ -533,7 +539,7 @@ func TestComputedBodies(t *testing.T) {
 	require.NoError(t, err)
 	s, _ := serveTrack(t, server.Config{WorldConfig: config})
 	d.connect(simulateFlag, s.Addr().String(), s.Fingerprint(), "-")
-	d.until("sees all", func() bool { return d.status().entities == rocksOfTrack+1 })
+	d.untilStates("sees all")
 	body := trackLib.components[0]
 	differing := func() (n int) {
 		tick := uint32(d.status().tick)

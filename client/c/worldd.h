@@ -130,7 +130,7 @@ typedef struct wd_status {
     uint32_t size;
     int32_t state;         /* WD_CONNECTING ... */
     int32_t code;          /* why the client has ended or lost its connection: PROTOCOL.md, section 13; 0: it has not */
-    uint32_t tick;         /* of the newest snapshot */
+    uint32_t tick;         /* of the newest snapshot; 0: none has come, and entities may exist, but without states */
     uint32_t tick_hz;
     uint32_t snapshot_hz;
     uint32_t entities;     /* in view */
