@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 installs=()
-for package in . docs examples/react examples/three; do
+for package in . docs examples/phaser examples/react examples/three; do
 	if [[ ! -d $package/node_modules || $package/package-lock.json -nt $package/node_modules ]]; then
 		(cd $package && npm ci --ignore-scripts && touch node_modules) &
 		installs+=($!)
@@ -16,6 +16,7 @@ done
 for install in "${installs[@]}"; do wait "$install"; done
 node_modules/.bin/biome ci --colors=off --error-on-warnings .
 node_modules/.bin/tsc
+node_modules/.bin/tsc -p examples/phaser
 node_modules/.bin/tsc -p examples/react
 node_modules/.bin/tsc -p examples/three
 shopt -s nullglob
