@@ -14,23 +14,46 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-var drawStorm = flag.Bool("draw", false, "write storm.svg, the picture in the README, anew")
+var drawStorm = flag.Bool("draw", false, "write storm.svg and storm_motion.svg, pictures in the README")
 
-// Half extents, centre and scale of the picture, in metres.
+// view is the part of a world that a picture shows, from above: its middle and half its size in metres, and the
+// pixels of a metre.
+type view struct {
+	centerX, centerZ, halfX, halfZ float32
+	scale                          float32
+}
+
+// stormView is on the whirl's path.
+var stormView = view{centerZ: 40, halfX: 88, halfZ: 44, scale: 5}
+
+// point is a place in a picture, in pixels.
+type point struct{ x, z int }
+
+// legendHeight is the height of the line below a picture, in pixels.
+const legendHeight = 26
+
+// The whirl's radius in metres, and its color.
 const (
-	pictureX, pictureZ = 88, 44
-	pictureCenterZ     = 40 // on the whirl's path
-	pictureScale       = 5
+	whirlRadius = 16
+	whirlColor  = "#48dbfb"
 )
 
-// lightColors replaces the colors of the picture on light pages.
-const lightColors = `<style>@media (prefers-color-scheme: light) {
-[fill="#10151c"] { fill: #f6f8fa } [fill="#1b2430"] { fill: #e6ebf1 }
-[fill="#4d5a6a"] { fill: #a3afbd } [fill="#ff9f43"] { fill: #d9730d } [fill="#fff3b0"] { fill: #b08800 }
-[fill="#48dbfb"] { fill: #0b8fb3; stroke: #0b8fb3 } [fill="#ff6b6b"] { fill: #cf2f2f; stroke: #cf2f2f }
-[fill="#c8d3df"], [fill="#8796a8"] { fill: #3a4653 }
-}</style>
-`
+var legend = [][2]string{
+	{"#4d5a6a", "crate, asleep"}, {"#ff9f43", "crate, awake"}, {"#fff3b0", "spark"}, {whirlColor, "whirl"}, {"#ff6b6b", "explosion"},
+}
+
+// lightColors are the colors of pictures on dark pages, each with the one on light pages.
+var lightColors = [][2]string{
+	{"#10151c", "#f6f8fa"},
+	{"#1b2430", "#e6ebf1"},
+	{"#4d5a6a", "#a3afbd"},
+	{"#ff9f43", "#d9730d"},
+	{"#fff3b0", "#b08800"},
+	{"#48dbfb", "#0b8fb3"},
+	{"#ff6b6b", "#cf2f2f"},
+	{"#c8d3df", "#3a4653"},
+	{"#8796a8", "#3a4653"},
+}
 
 // TestPicture keeps the README's picture up to date: it is drawn from the world.
 func TestPicture(t *testing.T) {
@@ -44,26 +67,24 @@ func TestPicture(t *testing.T) {
 		require.NoError(t, os.WriteFile("storm.svg", []byte(got), 0o644))
 	}
 	want := must.Get(os.ReadFile("storm.svg"))
-	require.True(t, got == string(want), "storm.svg is not what the scene looks like: draw it anew with -draw")
+	require.True(t, got == string(want), "storm.svg is not what the scene looks like: draw it with -draw")
 }
 
 // drawScene draws the middle of a scene from above.
 func drawScene(s *Scene) string {
-	const width, height = 2 * pictureX * pictureScale, 2*pictureZ*pictureScale + 26
+	v := stormView
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n", width, height)
-	b.WriteString(lightColors)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#10151c"/>`+"\n", width, height)
+	v.begin(&b)
 	drawEffects(&b, s)
 	asleep, awake, sparks := "", "", ""
 	for slot := range s.World.Live().All() {
 		e := s.World.Slots().Handle(slot)
 		at, ok := s.World.Position(e)
-		if !ok || !inPicture(at) {
+		if !ok || !v.contains(at) {
 			continue
 		}
 		kind, _ := s.World.KindOf(e)
-		x, z := toPicture(at)
+		x, z := v.toPixels(at)
 		switch {
 		case kind == s.kinds["spark"]:
 			sparks += fmt.Sprintf("M%d %dh3v3h-3z", x-1, z-1)
@@ -76,44 +97,63 @@ func drawScene(s *Scene) string {
 	for _, layer := range [][3]string{{asleep, "#4d5a6a", "crate, asleep"}, {awake, "#ff9f43", "crate, awake"}, {sparks, "#fff3b0", "spark"}} {
 		fmt.Fprintf(&b, `<path d="%s" fill="%s"/>`+"\n", layer[0], layer[1])
 	}
-	drawLegend(&b, height)
+	v.drawLegend(&b, legend, fmt.Sprintf("storm, tick 640, %g x %g m", 2*v.halfX, 2*v.halfZ))
 	b.WriteString("</svg>\n")
 	return b.String()
 }
 
 func drawEffects(b *strings.Builder, s *Scene) {
-	circle := func(at world.Vec3, radius int, color string) {
-		x, z := toPicture(at)
-		fmt.Fprintf(b, `<circle cx="%d" cy="%d" r="%d" fill="%s" fill-opacity="0.25" stroke="%s"/>`+"\n", x, z, radius*pictureScale, color, color)
-	}
 	for _, e := range s.World.AppendEffects(nil) {
+		x, z := stormView.toPixels(e.Center)
 		switch {
 		case e.Path.Form == motion.Orbit:
-			circle(e.Center, 16, "#48dbfb")
-		case e.Path.Form == motion.Linear && inPicture(e.Center):
-			circle(e.Center, 12, "#ff6b6b")
+			writeCircle(b, point{x, z}, whirlRadius*stormView.scale, whirlColor)
+			b.WriteString("</circle>\n")
+		case e.Path.Form == motion.Linear && stormView.contains(e.Center):
+			writeCircle(b, point{x, z}, 12*stormView.scale, "#ff6b6b")
+			b.WriteString("</circle>\n")
 		}
 	}
 }
 
-func drawLegend(b *strings.Builder, height int) {
-	fmt.Fprintf(b, `<rect y="%d" width="100%%" height="26" fill="#1b2430"/>`+"\n", height-26)
+// writeCircle writes the start of a circle.
+func writeCircle(b *strings.Builder, at point, radius float32, color string) {
+	fmt.Fprintf(b, `<circle cx="%d" cy="%d" r="%g" fill="%s" fill-opacity="0.25" stroke="%s">`, at.x, at.z, radius, color, color)
+}
+
+// begin writes the start of a picture: its size, colors and ground.
+func (v view) begin(b *strings.Builder) {
+	width, height := v.size()
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="sans-serif" font-size="13">`+"\n", width, height)
+	b.WriteString("<style>@media (prefers-color-scheme: light) {\n")
+	for _, c := range lightColors {
+		fmt.Fprintf(b, `[fill="%s"] { fill: %s } [stroke="%s"] { stroke: %s }`+"\n", c[0], c[1], c[0], c[1])
+	}
+	fmt.Fprintf(b, "}</style>\n"+`<rect width="%g" height="%g" fill="#10151c"/>`+"\n", width, height)
+}
+
+// drawLegend writes the line below a picture: colors with their names, and a note at the right end.
+func (v view) drawLegend(b *strings.Builder, entries [][2]string, note string) {
+	width, height := v.size()
+	fmt.Fprintf(b, `<rect y="%g" width="100%%" height="%d" fill="#1b2430"/>`+"\n", height-legendHeight, legendHeight)
 	x := 14
-	for _, entry := range [][2]string{
-		{"#4d5a6a", "crate, asleep"}, {"#ff9f43", "crate, awake"}, {"#fff3b0", "spark"}, {"#48dbfb", "whirl"}, {"#ff6b6b", "explosion"},
-	} {
-		fmt.Fprintf(b, `<rect x="%d" y="%d" width="10" height="10" fill="%s"/><text x="%d" y="%d" fill="#c8d3df">%s</text>`+"\n",
+	for _, entry := range entries {
+		fmt.Fprintf(b, `<rect x="%d" y="%g" width="10" height="10" fill="%s"/><text x="%d" y="%g" fill="#c8d3df">%s</text>`+"\n",
 			x, height-18, entry[0], x+16, height-9, entry[1])
 		x += 30 + 8*len(entry[1])
 	}
-	fmt.Fprintf(b, `<text x="%d" y="%d" fill="#8796a8" text-anchor="end">storm, tick 640, %d x %d m</text>`+"\n",
-		2*pictureX*pictureScale-14, height-9, 2*pictureX, 2*pictureZ)
+	fmt.Fprintf(b, `<text x="%g" y="%g" fill="#8796a8" text-anchor="end">%s</text>`+"\n", width-14, height-9, note)
 }
 
-func inPicture(at world.Vec3) bool {
-	return at.X > -pictureX && at.X < pictureX && at.Z > pictureCenterZ-pictureZ && at.Z < pictureCenterZ+pictureZ
+// size returns a picture's width and height in pixels, with its legend.
+func (v view) size() (width, height float32) {
+	return 2 * v.halfX * v.scale, 2*v.halfZ*v.scale + legendHeight
 }
 
-func toPicture(at world.Vec3) (x, z int) {
-	return int((at.X + pictureX) * pictureScale), int((at.Z - pictureCenterZ + pictureZ) * pictureScale)
+func (v view) contains(at world.Vec3) bool {
+	return at.X > v.centerX-v.halfX && at.X < v.centerX+v.halfX && at.Z > v.centerZ-v.halfZ && at.Z < v.centerZ+v.halfZ
+}
+
+func (v view) toPixels(at world.Vec3) (x, z int) {
+	return int((at.X - v.centerX + v.halfX) * v.scale), int((at.Z - v.centerZ + v.halfZ) * v.scale)
 }
