@@ -16,6 +16,10 @@
 //	arena inspect my.recording                         report the size of fields
 //	arena schema --lang ts                             print the schema that clients receive
 //	arena watch 127.0.0.1:4433 --insecure-dev          show what a server sends, by name
+//	arena image info|list|verify|migrate               describe, check and migrate saved worlds
+//	arena cluster status|move|drain|forget|adopt       show and steer a cluster of servers
+//	arena health --admin 127.0.0.1:4434                ask whether the worlds tick, for supervisors
+//	arena identity next.pem                            make or keep a certificate
 //	arena token new|issue                              create keys and users' tokens
 //	arena help serve                                   explain a command
 //	arena version
