@@ -107,6 +107,7 @@ server/cluster/etcd internal/regularfile server/cluster zap
 server/agones       zap
 server/cluster/nodefile internal/atomicfile internal/disk server/cluster
 server/cluster/engine etcd internal/commandline
+server/cluster/s3   minio server
 server/cluster/link quic-go zap
 server/host/examples/accounts pgx replication/schema replication/wire server server/host server/outbox world
 server/host/examples/cookbook
@@ -122,6 +123,7 @@ etcd         go.etcd.io/etcd
 flock        github.com/gofrs/flock
 hdrhistogram github.com/HdrHistogram/hdrhistogram-go
 kong         github.com/alecthomas/kong
+minio        github.com/minio/minio-go/v7
 natefinch    github.com/natefinch/atomic
 pgx          github.com/jackc/pgx/v5
 otel         go.opentelemetry.io/otel
@@ -150,7 +152,7 @@ zstd         github.com/klauspost/compress/zstd
 const benchModule = "internal/bench"
 
 // toolModules are modules of one command each, whose dependencies users of worldd do without.
-var toolModules = []string{"client/c", "client/ts/bundle", "internal/fieldrender", "server/cluster/engine", "server/host/examples/accounts", "server/traces"}
+var toolModules = []string{"client/c", "client/ts/bundle", "internal/fieldrender", "server/cluster/engine", "server/cluster/s3", "server/host/examples/accounts", "server/traces"}
 
 // independent: files, also of tests, that are written from the protocol's pages alone, and all that they
 // may use of this module: handles, and the types in which what they read is compared.

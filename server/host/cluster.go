@@ -99,10 +99,18 @@ func (f *clusterFlags) checkFlags(listen string, willLearn bool) error {
 	return err
 }
 
-// keepCopies makes the node keep copies of images for the others, and they for it.
-func (f *clusterFlags) keepCopies(n *node, r *server.RoomsConfig) error {
+// keepCopies makes the node keep images in the game's own store, which open opens unless it is nil. Without a store, the node keeps copies for
+// the others, and they for it.
+func (f *clusterFlags) keepCopies(ctx context.Context, n *node, r *server.RoomsConfig, open func(context.Context) (server.ImageCopies, error)) error {
 	if r == nil || r.Images.Dir == "" || f.ImageShared != "" || f.ImageCopies < 0 {
 		return nil
+	}
+	if open != nil && f.ImageCopies == 0 {
+		store, err := open(ctx)
+		r.Images.Copies = store
+		if err != nil || store != nil {
+			return err
+		}
 	}
 	c, err := n.keepCopies(copiesDir(r.Images.Dir), cmp.Or(f.ImageCopies, defaultImageCopies))
 	if err != nil {

@@ -55,6 +55,10 @@ type Definition struct {
 	// AdminRoutes and Collectors are the game's own on the admin port: see server.Config.
 	AdminRoutes http.Handler
 	Collectors  []prometheus.Collector
+	// ImageCopies opens the store in which the nodes of a cluster find the newest images of rooms, such as a bucket (module server/cluster/s3).
+	// serve calls it, with --cluster and --image, unless --image-shared or --image-copies says otherwise. Without it, or if it returns nil, nodes have
+	// copies for each other.
+	ImageCopies func(context.Context) (server.ImageCopies, error)
 	// Trace receives joins, moves, saves and slow ticks: see server.Config.
 	Trace func(server.Span)
 	// Commands are additional commands: pointers to structs for kong, whose commands implement

@@ -21,6 +21,7 @@ func (d *Definition) validateRooms() error {
 	var wrong complaints
 	if d.Rooms == nil {
 		wrong.addIf(d.Kinds != nil, "Kinds is set without Rooms")
+		wrong.addIf(d.ImageCopies != nil, "ImageCopies is set without Rooms")
 		return errors.Join(wrong...)
 	}
 	wrong.addIf(d.Kinds != nil && d.New != nil, "Kinds and New are both set: either makes the rooms")

@@ -208,7 +208,7 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 	if joined != nil {
 		defer joined.leave(log) // after the last save of each room
 		config.Cluster, config.Peers = joined, joined.peerPort()
-		if err := c.keepCopies(joined, config.Rooms); err != nil {
+		if err := c.keepCopies(ctx, joined, config.Rooms, p.ImageCopies); err != nil {
 			return nil, err
 		}
 	}
