@@ -454,6 +454,7 @@ func TestProvisional(t *testing.T) {
 	d.connect(0, s.Addr().String(), s.Fingerprint(), "-")
 	for _, power := range []uint32{0, 9} {
 		h := d.call("provisional")[0]
+		require.Equal(t, "WD_BAD_ARGUMENT 0", d.ask("do_raw 0 0 %s %x", h, recordBytes(trackLib.arguments[0], nil)), "a command with a record")
 		require.Equal(t, provisionalVerdict, d.ask("lookup %s", h))
 		require.Equal(t, []string{"0"}, d.call("real %s", h))
 		handle, err := strconv.ParseUint(h, 16, 64)
@@ -484,6 +485,7 @@ func TestRaw(t *testing.T) {
 	d := drive(t)
 	s := schema.NewWithBody()
 	require.NoError(t, s.AddRawCommand("shout"))
+	require.NoError(t, s.AddRawCommand("double"))
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
 	player, err := w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}})
@@ -503,6 +505,12 @@ func TestRaw(t *testing.T) {
 			defer mu.Unlock()
 			shouted = append(shouted, fmt.Sprintf("%t %x", target == s.Entity(), args))
 			return nil
+		}), server.OnRawCommand("double", func(s *server.Session, _ world.Entity, args []byte) error {
+			e, err := w.Spawn(player, world.Vec3{}, world.Vec3{})
+			if err != nil || len(args) != 9 {
+				return errors.Join(err, fmt.Errorf("args %x", args))
+			}
+			return s.Bind(bulk.Handle(binary.BigEndian.Uint64(args[1:])), e) // msgpack: cf, and 64 bits
 		})},
 	}}})
 	file := t.TempDir() + "/schema"
@@ -519,6 +527,17 @@ func TestRaw(t *testing.T) {
 		id := d.call("do 0 %x %s", d.status().controlled, args)[0]
 		require.Zero(t, d.await(7, func(e drivenEvent) bool { return strconv.Itoa(e.id) == id }).code)
 	}
+	double := d.call("provisional")[0]
+	args := fmt.Sprintf("cf%016s", double)
+	require.Equal(t, "WD_REFUSED 0", d.ask("do_raw 1 0 %x %s", d.status().controlled, args), "another handle than a provisional one")
+	id := d.call("do_raw 1 0 %s %s", double, args)[0]
+	require.Equal(t, "WD_REFUSED 0", d.ask("do_raw 1 0 %s %s", double, args), "a handle of an earlier command")
+	require.Zero(t, d.await(7, func(e drivenEvent) bool { return strconv.Itoa(e.id) == id }).code)
+	second := d.call("real %s", double)[0]
+	require.NotEqual(t, "0", second)
+	d.until("sees what it asked for", func() bool {
+		return d.ask("lookup %s", double) == liveVerdict && d.ask("lookup %s", second) == liveVerdict
+	})
 	require.Equal(t, "WD_BAD_SIZE 0", d.ask("input %s", strings.Repeat("01", 65)))
 	for _, in := range []string{"0102ff", ""} {
 		tick, err := strconv.Atoi(d.call("input %s", in)[0])

@@ -236,9 +236,9 @@ func goReadRecords(id C.uint64_t, component C.uint32_t, when C.int32_t, handles 
 }
 
 //export goDo
-func goDo(id C.uint64_t, command C.uint32_t, target C.wd_handle, args unsafe.Pointer, size C.size_t, to *C.uint32_t) C.int32_t {
+func goDo(id C.uint64_t, command C.uint32_t, target C.wd_handle, args unsafe.Pointer, size C.size_t, provisional *C.wd_handle, count C.size_t, to *C.uint32_t) C.int32_t {
 	return on(id, func(h *hostedClient) result {
-		number, r := h.do(uint32(command), bulk.Handle(target), args, uint64(size))
+		number, r := h.do(uint32(command), bulk.Handle(target), args, uint64(size), handlesAt(provisional, count))
 		if to != nil {
 			*to = C.uint32_t(number)
 		}

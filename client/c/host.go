@@ -287,19 +287,22 @@ func (h *hostedClient) checkMessage(name string, of *record, message unsafe.Poin
 	return ok
 }
 
-// do sends a command.
-func (h *hostedClient) do(command uint32, target bulk.Handle, args unsafe.Pointer, size uint64) (id uint32, r result) {
+// do sends a command. A raw one asks for entities with provisional handles; a record names its own.
+func (h *hostedClient) do(command uint32, target bulk.Handle, args unsafe.Pointer, size uint64, provisional []bulk.Handle) (id uint32, r result) {
 	if command >= uint32(len(h.game.arguments)) {
 		return 0, h.fail(badArgument, "worldd: the program's schema has no such command")
 	}
 	of := h.game.arguments[command]
+	if of != nil && len(provisional) > 0 {
+		return 0, h.fail(badArgument, "worldd: the command is not raw: its record names its provisional handles")
+	}
 	if r := h.checkMessage("args", of, args, size, wire.MaxCommandArgs); r != ok {
 		return 0, r
 	}
 	var f *client.Future
 	var err error
 	if of == nil {
-		f, err = h.client.DoRaw(h.game.schema.Commands()[command].Name, target, bytes.Clone(unsafe.Slice((*byte)(args), size)))
+		f, err = h.client.DoRaw(h.game.schema.Commands()[command].Name, target, bytes.Clone(unsafe.Slice((*byte)(args), size)), provisional...)
 	} else {
 		f, err = client.Do[any](h.client, schema.DefinedCommand[any]{}, target, of.toPointer(args))
 	}

@@ -233,7 +233,14 @@ wd_result wd_read_records(wd_client c, uint32_t component, int32_t when, const w
 wd_result wd_do(wd_client c, uint32_t command, wd_handle target, const void *args, size_t size, uint32_t *id) {
     if (id) *id = 0;
     if (!args && size) return WD_BAD_ARGUMENT;
-    IN_GO(wd_result, goDo(c.id, command, target, (void *)args, size, id));
+    IN_GO(wd_result, goDo(c.id, command, target, (void *)args, size, NULL, 0, id));
+}
+
+wd_result wd_do_raw(wd_client c, uint32_t command, wd_handle target, const void *args, size_t size, const wd_handle *provisional,
+                    size_t count, uint32_t *id) {
+    if (id) *id = 0;
+    if ((!args && size) || (!provisional && count) || count > WD_MAX_COUNT) return WD_BAD_ARGUMENT;
+    IN_GO(wd_result, goDo(c.id, command, target, (void *)args, size, (wd_handle *)provisional, count, id));
 }
 
 wd_result wd_set_input(wd_client c, const void *input, size_t size, uint32_t *tick) {

@@ -32,7 +32,7 @@
 
 /* The version of this interface, by semver: a program runs with every library of the same major version that is not older. */
 #define WD_VERSION_MAJOR 0
-#define WD_VERSION_MINOR 3
+#define WD_VERSION_MINOR 4
 #define WD_VERSION_PATCH 0
 #define WD_VERSION (WD_VERSION_MAJOR * 1000000 + WD_VERSION_MINOR * 1000 + WD_VERSION_PATCH)
 
@@ -373,8 +373,14 @@ WD_API wd_result wd_read_records(wd_client c, uint32_t component, int32_t when, 
 /* wd_do asks the server to execute a command once. target is the entity that it is about, or 0. args is the record of its arguments;
  * of a raw command, which has no record in the generated header, it is one value in msgpack, or NULL if size is 0. id may be NULL;
  * WD_EVENT_RESULT brings it back. WD_BAD_SIZE if args has another size, or more than 1,024 bytes; WD_REFUSED if the server does not have
- * the command, too many await answers, or raw args are no msgpack. A raw command cannot ask for provisional handles. */
+ * the command, too many await answers, or raw args are no msgpack. */
 WD_API wd_result wd_do(wd_client c, uint32_t command, wd_handle target, const void *args, size_t size, uint32_t *id);
+
+/* wd_do_raw is wd_do for a raw command that asks for count entities: provisional has a handle of wd_take_provisional for each, taken one
+ * right after the other. The game reads them from args. WD_BAD_ARGUMENT if the command is not raw and count is not 0: a record names
+ * its provisional handles itself. WD_REFUSED if the handles were not taken so, or an earlier command has one. */
+WD_API wd_result wd_do_raw(wd_client c, uint32_t command, wd_handle target, const void *args, size_t size, const wd_handle *provisional,
+                           size_t count, uint32_t *id);
 
 /* wd_set_input sets what the player holds down from now on: the record of the input, or any bytes, at most 64, if the schema's input is
  * raw. tick may be NULL; wd_status.applied_input reaches it once the server has applied the input. Call it once per picture, before

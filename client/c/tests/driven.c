@@ -142,6 +142,15 @@ static void command(void) {
     printf(" %u", id);
 }
 
+/* do_raw COMMAND TARGET HANDLE BYTES */
+static void raw_command(void) {
+    uint32_t id = 0, n = (uint32_t)number(10);
+    wd_handle target = number(16), provisional = number(16);
+    size_t size = unhex();
+    result(wd_do_raw(c, n, target, bytes, size, &provisional, 1, &id));
+    printf(" %u", id);
+}
+
 static void input(void) {
     uint32_t tick = 0;
     size_t size = unhex();
@@ -252,7 +261,7 @@ int main(void) {
         const char *name;
         void (*call)(void);
     } calls[] = {{"create", create}, {"event", event}, {"status", status}, {"arrive", arrive}, {"entities", entities}, {"entity", entity},
-                 {"record", record}, {"do", command}, {"input", input}, {"provisional", provisional}, {"real", real}, {"predict", predict},
+                 {"record", record}, {"do", command}, {"do_raw", raw_command}, {"input", input}, {"provisional", provisional}, {"real", real}, {"predict", predict},
                  {"predicted", predicted}, {"misuse", misuse}, {"fork", forked}};
     setvbuf(stdout, NULL, _IOFBF, 1 << 16);
     while (fgets(line, sizeof line, stdin)) {

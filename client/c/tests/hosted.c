@@ -237,6 +237,7 @@ static void hostile(wd_client c) {
     CHECK(wd_get_field(c, YARD_COMPONENT_BODY, YARD_BODY_FIELD_VELOCITY, &f) == WD_OK);
     CHECK(f.type == WD_TYPE_F32 && f.count == 3 && f.offset == offsetof(yard_body, Velocity));
     CHECK(wd_do(c, 0, 0, NULL, 0, NULL) == WD_BAD_ARGUMENT && wd_set_input(c, NULL, 0, NULL) == WD_BAD_ARGUMENT);
+    CHECK(wd_do_raw(c, 0, 0, NULL, 0, NULL, 1, NULL) == WD_BAD_ARGUMENT && wd_do_raw(c, 0, 0, NULL, 1, NULL, 0, NULL) == WD_BAD_ARGUMENT);
     CHECK(wd_set_input(c, v, 3, NULL) == WD_BAD_SIZE);
     CHECK(wd_destroy_client(none) == WD_BAD_CLIENT && wd_destroy_client(other) == WD_BAD_CLIENT);
 }
