@@ -155,6 +155,18 @@ static gd_variant do_command(instance *self, const gd_variant *const *args) {
     return of_int(r < 0 ? r : (int64_t)id);
 }
 
+/* send_raw sends a raw command with the provisional handles that it asks for: command, target, bytes, handles. */
+static gd_variant send_raw(instance *self, const gd_variant *const *args) {
+    size_t size, n;
+    uint32_t id = 0;
+    void *bytes = to_bytes(args[2], &size);
+    wd_handle *handles = to_handles(args[3], &n);
+    wd_result r = wd_do_raw(self->client, (uint32_t)to_int(args[0]), (wd_handle)to_int(args[1]), bytes, size, handles, n, &id);
+    free(handles);
+    free(bytes);
+    return of_int(r < 0 ? r : (int64_t)id);
+}
+
 static gd_variant set_input(instance *self, const gd_variant *const *args) {
     size_t size;
     uint32_t tick = 0;
@@ -251,7 +263,7 @@ typedef struct method {
 static const method methods[] = {
     {"connect_to", connect_to, 4}, {"update", update, 1}, {"status", status, 0}, {"text", text, 1}, {"poll", poll_event, 0},
     {"render", render, 0}, {"lookup", lookup, 1}, {"entities", entities, 0}, {"kind", kind, 1}, {"read_floats", read_floats, 4},
-    {"read_records", read_records, 4}, {"send", do_command, 3}, {"set_input", set_input, 1}, {"take_provisional", take_provisional, 0}, {"real", real, 1},
+    {"read_records", read_records, 4}, {"send", do_command, 3}, {"send_raw", send_raw, 4}, {"set_input", set_input, 1}, {"take_provisional", take_provisional, 0}, {"real", real, 1},
     {"predict", predict, 6}, {"read_predicted", read_predicted, 1}, {"prediction", prediction, 0},
 };
 

@@ -5,6 +5,7 @@ package engines
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -27,7 +28,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// The game of these tests is a plot of stones with signs. A player breaks a stone, and the bell strikes.
+// The game of these tests is a plot of stones with signs. A player breaks a stone, and the bell strikes. Then it plants a seed by a raw
+// command, whose only argument is a provisional handle.
 type (
 	sign struct {
 		Rank   int16       `net:"bits=9"`
@@ -58,6 +60,7 @@ var (
 	sticks = schema.DefineInput[stick](plot)
 	breaks = schema.DefineQuery[breakStone, broken](plot, "break")
 	_      = schema.DefineEvent[bell](plot, "bell")
+	_      = plot.AddRawCommand("plant")
 )
 
 const (
@@ -67,9 +70,9 @@ const (
 
 // plotGame is the world of the tests.
 type plotGame struct {
-	world  *world.World
-	room   *server.Room
-	player world.KindID
+	world        *world.World
+	room         *server.Room
+	player, seed world.KindID
 }
 
 // servePlot runs a server.
@@ -81,6 +84,8 @@ func servePlot(t *testing.T) (addr, fingerprint string) {
 	stone, err := w.AddKind(world.Kind{Name: "stone", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
 	g.player, err = w.AddKind(world.Kind{Name: "player", Priority: 2, Body: &world.BodyDef{Radius: 1, Kinematic: true}})
+	require.NoError(t, err)
+	g.seed, err = w.AddKind(world.Kind{Name: "seed", Body: &world.BodyDef{Radius: 0.1, Kinematic: true}})
 	require.NoError(t, err)
 	have, err := server.Register(w, signs, stone)
 	require.NoError(t, err)
@@ -99,7 +104,7 @@ func servePlot(t *testing.T) (addr, fingerprint string) {
 		Hooks: server.Hooks{
 			Join:     func(*server.Session) (world.Entity, error) { return w.Spawn(g.player, world.Vec3{Z: 5}, world.Vec3{}) },
 			Input:    server.OnInput(sticks, func(s *server.Session, _ uint64, to stick) { w.SetVelocity(s.Entity(), world.Vec3{X: to.X, Z: to.Z}) }),
-			Commands: []server.Command{server.OnQuery(breaks, g.breakStone)},
+			Commands: []server.Command{server.OnQuery(breaks, g.breakStone), server.OnRawCommand("plant", g.plant)},
 		},
 	}})
 	require.NoError(t, err)
@@ -119,6 +124,18 @@ func (g *plotGame) breakStone(_ *server.Session, target world.Entity, by breakSt
 		return broken{}, &server.Rejection{Text: "there is no such stone"}
 	}
 	return broken{"well done, " + by.Name + "!"}, g.room.Broadcast(bell{"gone"})
+}
+
+// plant spawns a seed for the handle in args: in msgpack cf, and 64 bits.
+func (g *plotGame) plant(s *server.Session, _ world.Entity, args []byte) error {
+	if len(args) != 9 {
+		return &server.Rejection{Text: "there is no handle"}
+	}
+	e, err := g.world.Spawn(g.seed, world.Vec3{Z: 4}, world.Vec3{})
+	if err != nil {
+		return err
+	}
+	return s.Bind(bulk.Handle(binary.BigEndian.Uint64(args[1:])), e)
 }
 
 // beside connects a Go client, which stays for the test, and returns the stones that it sees as rows in the form of the programs

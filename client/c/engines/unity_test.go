@@ -66,6 +66,7 @@ func checkSession(t *testing.T, out string, rows []string) {
 	require.Equal(t, rows, linesOf(out, "row"))
 	require.Contains(t, out, "answer 0 verdict Live well done, Zoë!\n")
 	require.Regexp(t, `(?m)^victim [0-9a-f]{16} Live$`, out)
+	require.Contains(t, out, "\nplanted 0 Live\n")
 	require.Regexp(t, `(?m)^stale [0-9a-f]{16} Stale controlled Live$`, out)
 	require.Contains(t, out, "\nend\n")
 }

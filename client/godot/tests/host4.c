@@ -417,7 +417,7 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int64_t victim, asked;
+static int64_t victim, asked, seed, planted;
 static bool answered, destroyed, struck, effect;
 
 static void take(const variant *e) {
@@ -434,6 +434,17 @@ static void take(const variant *e) {
         body_of(e, &answer, sizeof answer);
         printf("answer %d verdict %s %s\n", (int)number(*member(e, "code")), verdicts[number(*member(e, "verdict"))], answer.Words);
         answered = true;
+        unsigned char plant[9] = {0xcf}; /* msgpack: 64 bits, the highest first */
+        seed = number(CALL0("take_provisional"));
+        for (int i = 0; i < 8; i++) plant[i + 1] = (unsigned char)((uint64_t)seed >> (56 - 8 * i));
+        variant handles[] = {of_int(victim), of_int(seed)};
+        check(number(CALL("send_raw", of_int(PLOT_COMMAND_PLANT), of_int(0), of_blob(BYTES, plant, sizeof plant), of_blob(ARRAY, handles, 1))) == WD_REFUSED,
+              "another handle than a provisional one");
+        planted = number(CALL("send_raw", of_int(PLOT_COMMAND_PLANT), of_int(0), of_blob(BYTES, plant, sizeof plant), of_blob(ARRAY, handles + 1, 1)));
+    } else if (type == WD_EVENT_RESULT && planted > 0 && number(*member(e, "id")) == planted) {
+        int64_t real = number(CALL("real", of_int(seed)));
+        check(real != 0 && real != seed, "the handle of the seed");
+        printf("planted %d Live\n", (int)number(*member(e, "code")));
     }
 }
 
@@ -446,7 +457,7 @@ static variant predict(size_t state_size, const char *method) {
 static void play(void) {
     int64_t held = 0;
     double began = now();
-    while (!(answered && destroyed && struck && effect && get("prediction", "agreed") >= 20 && held > 0 && get("status", "applied_input") >= held)) {
+    while (!(answered && destroyed && struck && planted > 0 && lookup(seed) == WD_LIVE && effect && get("prediction", "agreed") >= 20 && held > 0 && get("status", "applied_input") >= held)) {
         plot_input stick = {.X = 1};
         check(now() - began < 60, "in time");
         int64_t tick = number(CALL("set_input", of_blob(BYTES, &stick, sizeof stick)));

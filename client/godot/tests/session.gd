@@ -41,6 +41,8 @@ func _init():
 func play(client):
 	var victim = 0
 	var asked = 0
+	var seed_ = 0
+	var planted = 0
 	var held = 0
 	var answered = false
 	var destroyed = false
@@ -56,7 +58,7 @@ func play(client):
 		print("a mistake was not noticed")
 	if client.predict(components, sizes[0], sizes[1], walker, "walk", 0.0) != 0 or client.predict(components, sizes[0], sizes[1], walker, "walk", 0.0) != -7:
 		print("not predicted: ", client.text(1))
-	while not (answered and destroyed and struck and effect and client.prediction()["agreed"] >= 20 and held > 0 and client.status()["applied_input"] >= held):
+	while not (answered and destroyed and struck and planted > 0 and client.lookup(seed_) == 1 and effect and client.prediction()["agreed"] >= 20 and held > 0 and client.status()["applied_input"] >= held):
 		if OS.get_ticks_msec() > 60000:
 			print("out of time: ", client.status(), client.text(1))
 			return
@@ -78,6 +80,16 @@ func play(client):
 				var answer = Plot.BreakAnswer.new().read_from(buffer(e["body"]))
 				print("answer %d verdict %s %s" % [e["code"], VERDICTS[e["verdict"]], answer.words])
 				answered = true
+				seed_ = client.take_provisional()
+				var plant = StreamPeerBuffer.new()
+				plant.big_endian = true
+				plant.put_u8(0xcf) # msgpack: 64 bits
+				plant.put_64(seed_)
+				if client.send_raw(Plot.COMMAND_PLANT, 0, plant.data_array, [victim]) != -7:
+					print("a mistake was not noticed")
+				planted = client.send_raw(Plot.COMMAND_PLANT, 0, plant.data_array, [seed_])
+			elif e["type"] == 7 and planted > 0 and e["id"] == planted and client.real(seed_) != 0 and client.real(seed_) != seed_:
+				print("planted %d Live" % e["code"])
 			e = client.poll()
 		if asked == 0 and client.render() != null and client.entities().size() == 42:
 			var handles = client.entities()

@@ -11,7 +11,7 @@ namespace Worldd
     /// </summary>
     public sealed class Client : IDisposable
     {
-        const uint Major = 0, Minor = 2; // of worldd.h
+        const uint Major = 0, Minor = 4; // of worldd.h
 
         Native.Id id;
         byte[] body = new byte[4096]; // of the event that was polled
@@ -259,14 +259,34 @@ namespace Worldd
             return number;
         }
 
+        /// <summary>Do for a raw command: args is one value in msgpack, or empty. It asks for an entity for each of these handles of
+        /// TakeProvisional, which were taken one right after the other; the game reads them from args.</summary>
+        public uint DoRaw(uint command, ulong target, byte[] args, params ulong[] provisional)
+        {
+            uint number;
+            using (var from = new Pin(args))
+                Check(Native.wd_do_raw(id, command, target, from.Address, (UIntPtr)args.Length, provisional, (UIntPtr)provisional.Length, out number));
+            return number;
+        }
+
         /// <summary>Sets what the player holds down from now on, and returns the tick that Status.AppliedInput reaches once the server
         /// has applied it; 0 while the client is not connected.</summary>
         public uint SetInput<T>(T input) where T : struct
         {
-            uint tick;
             Record<T>.One[0] = input;
-            int result;
-            using (var from = new Pin(Record<T>.One)) result = Native.wd_set_input(id, from.Address, (UIntPtr)Record<T>.Size, out tick);
+            using (var from = new Pin(Record<T>.One)) return SetInput(from.Address, Record<T>.Size);
+        }
+
+        /// <summary>SetInput for a schema whose input is raw: at most 64 bytes.</summary>
+        public uint SetRawInput(byte[] input)
+        {
+            using (var from = new Pin(input)) return SetInput(from.Address, input.Length);
+        }
+
+        uint SetInput(IntPtr input, int size)
+        {
+            uint tick;
+            int result = Native.wd_set_input(id, input, (UIntPtr)size, out tick);
             RethrowStep();
             if ((Result)result != Result.NotJoined) Check(result);
             return tick;

@@ -72,6 +72,7 @@ namespace Worldd
         [DllImport(Library)] internal static extern int wd_read_u64(Id c, uint component, uint field, int when, IntPtr handles, UIntPtr n, IntPtr to, IntPtr verdicts);
         [DllImport(Library)] internal static extern int wd_read_records(Id c, uint component, int when, IntPtr handles, UIntPtr n, IntPtr to, UIntPtr recordSize, IntPtr verdicts);
         [DllImport(Library)] internal static extern int wd_do(Id c, uint command, ulong target, IntPtr args, UIntPtr size, out uint id);
+        [DllImport(Library)] internal static extern int wd_do_raw(Id c, uint command, ulong target, IntPtr args, UIntPtr size, ulong[] provisional, UIntPtr count, out uint id);
         [DllImport(Library)] internal static extern int wd_set_input(Id c, IntPtr input, UIntPtr size, out uint tick);
         [DllImport(Library)] internal static extern int wd_predict(Id c, ref PredictionDef def);
         [DllImport(Library)] internal static extern int wd_read_predicted(Id c, int when, IntPtr state, UIntPtr size);

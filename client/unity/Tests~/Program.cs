@@ -79,18 +79,20 @@ static class Program
         ulong[] handles = null;
         var stones = new List<ulong>();
         ulong victim = 0;
-        uint asked = 0, held = 0;
+        ulong seed = 0;
+        uint asked = 0, planted = 0, held = 0;
         int effects = 0, thrown = 0;
         bool answered = false, destroyed = false, struck = false;
         Throws(Result.BadSize, () => client.Predict<Input, Input>(new[] { Components.Body }, (ref Input state, ref Input input, Step step) => { }));
         client.Predict(new[] { Components.Body }, Walker(client));
         Throws(Result.Refused, () => client.Predict(new[] { Components.Body }, Walker(client)));
-        while (!(answered && destroyed && struck && client.Status.AppliedInput >= held && held != 0 && client.Prediction.Agreed >= 20 && effects > 0))
+        while (!(answered && destroyed && struck && planted != 0 && client.Lookup(seed) == Verdict.Live && client.Status.AppliedInput >= held && held != 0 && client.Prediction.Agreed >= 20 && effects > 0))
         {
             if (Clock.Elapsed.TotalSeconds > 60) throw new Exception("out of time: " + client.Status.State + " " + client.GetText(TextOf.Error));
             try
             {
-                uint tick = client.SetInput(new Input { X = 1, Z = -1 });
+                // Every second input is sent as bytes.
+                uint tick = calls % 2 == 0 ? client.SetInput(new Input { X = 1, Z = -1 }) : client.SetRawInput(BytesOf(new Input { X = 1, Z = -1 }));
                 if (held == 0) held = tick;
                 if (!client.Update(Clock.Elapsed.TotalSeconds)) throw new Exception(client.GetText(TextOf.Error));
             }
@@ -121,10 +123,21 @@ static class Program
                         struck |= e.Number == Events.Bell && client.Body<BellEvent>().Word.ToString() == "gone";
                         break;
                     case EventType.Result:
+                        if (planted != 0 && e.Id == planted)
+                        {
+                            Console.WriteLine("planted {0} {1}", e.Code, client.Real(seed) != 0 && client.Real(seed) != seed ? Verdict.Live : Verdict.Stale);
+                            break;
+                        }
                         if (e.Id != asked) throw new Exception("an answer to " + e.Id);
                         Console.WriteLine("answer {0} verdict {1} {2}", e.Code, e.Verdict, client.Body<BreakAnswer>().Words);
                         Throws(Result.BadSize, () => client.Body<Input>());
                         answered = true;
+                        seed = client.TakeProvisional();
+                        var plant = new byte[9];
+                        plant[0] = 0xcf; // msgpack: 64 bits, the highest first
+                        for (int i = 0; i < 8; i++) plant[i + 1] = (byte)(seed >> 56 - 8 * i);
+                        Throws(Result.Refused, () => client.DoRaw(Commands.Plant, 0, plant, client.Status.Controlled));
+                        planted = client.DoRaw(Commands.Plant, 0, plant, seed);
                         break;
                 }
             }
@@ -176,6 +189,15 @@ static class Program
             throw new Exception("an array that is too small was written");
         }
         catch (ArgumentException) { }
+    }
+
+    static byte[] BytesOf(Input input)
+    {
+        var bytes = new byte[Marshal.SizeOf(typeof(Input))];
+        GCHandle pinned = GCHandle.Alloc(bytes, GCHandleType.Pinned);
+        Marshal.StructureToPtr(input, pinned.AddrOfPinnedObject(), false);
+        pinned.Free();
+        return bytes;
     }
 
     static uint Bits(float v) { return BitConverter.ToUInt32(BitConverter.GetBytes(v), 0); }

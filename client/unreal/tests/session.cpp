@@ -74,16 +74,17 @@ static bool Predicts(const worldd::Client& client) {
 
 static void Play(worldd::Client& client, const Walker& walker) {
     std::vector<wd_handle> handles, stones;
-    wd_handle victim = 0;
-    std::uint32_t asked = 0, held = 0;
+    wd_handle victim = 0, seed = 0;
+    std::uint32_t asked = 0, planted = 0, held = 0;
     bool answered = false, destroyed = false, struck = false, effect = false;
     const double began = Now();
-    while (!(answered && destroyed && struck && effect && Predicts(client) && held && client.Status().applied_input >= held)) {
+    while (!(answered && destroyed && struck && planted && client.Lookup(seed) == WD_LIVE && effect && Predicts(client) && held && client.Status().applied_input >= held)) {
         plot_input stick{};
         std::uint32_t tick = 0;
         Check(Now() - began < 60, "in time");
         stick.X = 1;
-        if (client.SetInput(stick, &tick) == WD_OK && !held) held = tick;
+        // Every second input is sent as bytes.
+        if ((walker.refused % 2 ? client.SetInput(stick, &tick) : client.SetRawInput(&stick, sizeof stick, &tick)) == WD_OK && !held) held = tick;
         Check(client.Update(Now()) == WD_OK, "update");
         client.PollEvents([&](const wd_event& e, const void* body) {
             if (e.type == WD_EVENT_ENTER) {
@@ -96,11 +97,20 @@ static void Play(worldd::Client& client, const Walker& walker) {
                 const plot_bell_event* bell = worldd::Client::BodyAs<plot_bell_event>(e, body);
                 struck = e.number == PLOT_EVENT_BELL && bell && std::strcmp(bell->Word, "gone") == 0;
             }
-            if (e.type == WD_EVENT_RESULT) {
+            if (e.type == WD_EVENT_RESULT && planted && e.id == planted) {
+                wd_handle real = 0;
+                Check(client.Real(seed, real) == WD_OK && real && real != seed, "the handle of the seed");
+                std::printf("planted %d Live\n", e.code);
+            } else if (e.type == WD_EVENT_RESULT) {
                 const plot_break_answer* answer = worldd::Client::BodyAs<plot_break_answer>(e, body);
                 Check(e.id == asked && answer && !worldd::Client::BodyAs<plot_input>(e, body), "the answer");
                 std::printf("answer %d verdict %s %s\n", e.code, verdicts[e.verdict], answer->Words);
                 answered = true;
+                Check(client.TakeProvisional(seed) == WD_OK, "a provisional handle");
+                unsigned char plant[9] = {0xcf}; // msgpack: 64 bits, the highest first
+                for (int i = 0; i < 8; i++) plant[i + 1] = static_cast<unsigned char>(seed >> (56 - 8 * i));
+                Check(client.DoRaw(PLOT_COMMAND_PLANT, 0, plant, sizeof plant, nullptr, &victim, 1) == WD_REFUSED, "another handle than a provisional one");
+                Check(client.DoRaw(PLOT_COMMAND_PLANT, 0, plant, sizeof plant, &planted, &seed, 1) == WD_OK, "the raw command is sent");
             }
         });
         if (asked == 0 && client.Render() == WD_OK && client.Entities(handles) == WD_OK && handles.size() == 42) {

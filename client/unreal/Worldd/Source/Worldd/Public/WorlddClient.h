@@ -136,11 +136,21 @@ public:
         return wd_do(id, command, target, &args, sizeof args, number);
     }
 
+    // DoRaw is Do for a raw command: args is one value in msgpack. It asks for an entity for each of n handles of TakeProvisional, which
+    // were taken one right after the other; the game reads them from args.
+    wd_result DoRaw(std::uint32_t command, wd_handle target, const void* args, std::size_t size, std::uint32_t* number = nullptr,
+                    const wd_handle* provisional = nullptr, std::size_t n = 0) {
+        return wd_do_raw(id, command, target, args, size, provisional, n, number);
+    }
+
     template <class Input>
     wd_result SetInput(const Input& input, std::uint32_t* tick = nullptr) {
         static_assert(std::is_trivially_copyable<Input>::value, "a struct of the generated header");
         return wd_set_input(id, &input, sizeof input, tick);
     }
+
+    // SetRawInput is SetInput for a schema whose input is raw: at most 64 bytes.
+    wd_result SetRawInput(const void* input, std::size_t size, std::uint32_t* tick = nullptr) { return wd_set_input(id, input, size, tick); }
 
     // Predict predicts the controlled entity from the inputs of SetInput: see wd_predict. step is an object that is called as
     // step(State& state, const Input& input, wd_step& call), inside Update and SetInput, and outlives the client. State has the structs of
