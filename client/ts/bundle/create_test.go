@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ import (
 )
 
 // watchRunner steers the runner of a created game, which is the only blue, towards the middle, and reports how
-// far it has come, in pixels. Then it waits until a server whose rules have changed has replaced the first one.
+// far it has come, in pixels, and what the page said before it joined. Then it waits until a server whose rules have changed has replaced the first one.
 const watchRunner = `<script src="/browsertest.js"></script><script>
 requestAnimationFrame = f => setTimeout(f, 16)
 function runner() {
@@ -38,9 +39,10 @@ function runner() {
     if (data[i] === 0x2f && data[i + 1] === 0x7f && data[i + 2] === 0xd1) n++, sum += i / 4 % width
   return n ? sum / n - width / 2 : undefined
 }
-let from, key, replaced = false
+let from, key, waited = "", replaced = false
 const watch = setInterval(() => {
   const status = document.querySelector("#status")?.textContent ?? ""
+  if (/^waiting/.test(status)) waited = status
   if (!/^W A S D/.test(status)) {
     replaced = from !== undefined && /reconnecting/.test(status)
     return
@@ -53,7 +55,7 @@ const watch = setInterval(() => {
     dispatchEvent(new KeyboardEvent("keydown", { code: key }))
   } else if (key && Math.abs(at - from) > 40) {
     dispatchEvent(new KeyboardEvent("keyup", { code: key }))
-    browsertest.report({ from, to: at, status })
+    browsertest.report({ from, to: at, status, waited })
     key = undefined
   } else if (replaced) {
     clearInterval(watch)
@@ -62,24 +64,28 @@ const watch = setInterval(() => {
 }, 20)
 </script>`
 
-// TestCreate plays a game of create-worldd below Vite: the avatar moves, and saving a Go file replaces the
-// server below the page.
+// TestCreate plays a game of create-worldd below Vite: the page waits for its server, the avatar moves, and saving a Go
+// file replaces the server below the page, with the same world.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	require.DirExists(t, "../build/game", "client/ts/test.sh creates a game: run it first")
 	folder := must.Get(filepath.Abs("../build/game"))
 	rules := filepath.Join(folder, "server/main.go")
+	saves := filepath.Join(folder, "saves")
+	require.NoError(t, os.RemoveAll(saves)) // of an earlier run
 	vite := runDev(t, folder)
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
-		p := b.Open(t, browsertest.NewSite(t, withScript(vite, watchRunner)), "/")
+		p := b.Open(t, browsertest.NewSite(t, afterOutage(withScript(vite, watchRunner))), "/")
 		var moved struct {
-			From, To float64
-			Status   string
+			From, To       float64
+			Status, Waited string
 		}
 		require.NoError(t, json.Unmarshal(p.Next(), &moved))
 		t.Logf("%+v", moved)
+		require.Contains(t, moved.Waited, "waiting for the server")
 		require.NoError(t, os.WriteFile(rules, must.Get(os.ReadFile(rules)), 0o600))
 		require.NoError(t, json.Unmarshal(p.Next(), &moved), "on the next server")
+		require.FileExists(t, filepath.Join(saves, "world.image"))
 	})
 }
 
@@ -110,6 +116,18 @@ func runDev(t *testing.T, folder string) *url.URL {
 		return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 	}, 2*time.Minute, 100*time.Millisecond)
 	return vite
+}
+
+// afterOutage has no server of the game for the first page that asks for it, and passes all other requests on.
+func afterOutage(next http.Handler) http.Handler {
+	var asked atomic.Bool
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/web" && asked.CompareAndSwap(false, true) {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // withScript passes requests on to Vite, and puts a script into its document.

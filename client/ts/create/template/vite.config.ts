@@ -2,12 +2,13 @@
 // Go file the server is built and started again, src/schema.ts is written again, and open pages reconnect.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { defineConfig, type Plugin } from 'vite'
 
 const listen = process.env.GAME_LISTEN ?? '127.0.0.1:4433' // UDP and TCP, for players
 const admin = process.env.GAME_ADMIN ?? '127.0.0.1:4434' // TCP, for this machine
+const image = 'saves/world.image' // the world between two starts; its journal is beside it
 const program = process.platform === 'win32' ? 'bin/game.exe' : 'bin/game'
 
 const run = promisify(execFile)
@@ -34,7 +35,8 @@ async function stop(): Promise<void> {
 
 /** Starts the server, and waits until pages can ask it for its port. */
 async function start(): Promise<void> {
-  const child = spawn(program, ['serve', '--web', '--listen', listen, '--admin', admin], {
+  await mkdir('saves', { recursive: true })
+  const child = spawn(program, ['serve', '--web', '--listen', listen, '--admin', admin, '--image', image], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   server = child

@@ -65,7 +65,10 @@ function draw(e: Entity, x: number, z: number, own: boolean): void {
 }
 
 try {
-  const c = await join({ schema, state: changed })
+  const c = await join(
+    { schema, state: changed },
+    (why) => (status.textContent = `waiting for the server: ${reason(why)}`),
+  )
   const own = predict<{ body: Body }, Input>(c, ['body'], (_, { body }, to) => run(c, body, to))
   if (import.meta.env.DEV) devtools(c, { prediction: own })
   const frame = (): void => {
