@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -159,6 +160,31 @@ func TestCallbackEndsWorldDuringSnapshot(t *testing.T) {
 	require.Zero(t, h.session.Replica().Tick())
 }
 
+// The events of a snapshot are processed before its rows become current (PROTOCOL.md, section 8). No vector
+// sees this order.
+func TestEventsPrecedeRows(t *testing.T) {
+	s := schema.New()
+	healths := schema.Define[health](s, "health")
+	hits := schema.DefineUnreliableEvent[hit](s, "hit")
+	require.NoError(t, s.Err())
+	var calls []string
+	events, h := &client.Events{}, newHandServer(t, s, s)
+	note := func(call string) {
+		now, _ := client.Of(healths).Get(h.session.Replica().Entity(walker))
+		calls = append(calls, fmt.Sprint(call, " at ", now.Points))
+	}
+	client.OnEvent(events, hits, func(uint32, hit) { note("hit") })
+	h.session = must.Get(client.NewSession(client.SessionConfig{Schema: s, Events: events, Observer: client.Observer{
+		Update: func(*client.Entity) { note("update") },
+	}}))
+	require.NoError(t, h.answer(asIs))
+	h.enter(1, walker, 7)
+	body := must.Get(rowschema.NewMessage(s.Events()[0].Message).AppendValue(nil, hit{}))
+	header := wire.StateHeader{Seq: 1, Structure: 1, Events: wire.AppendEvent(nil, wire.Event{Body: body})}
+	require.Equal(t, client.Applied, must.Get(h.session.ReceiveDatagram(rowsAndEvents(s, header, 8, walker), time.Second)))
+	require.Equal(t, []string{"hit at 7", "update at 8"}, calls)
+}
+
 // After a callback has ended the world, the rest of the message makes no entities and no calls: the
 // handles of that world are Stale, and its entities have had their Destroy.
 func TestCallbackEndsWorldDuringMessage(t *testing.T) {
@@ -232,12 +258,18 @@ func TestCallbackEndsWorldAfterText(t *testing.T) {
 
 // wholeRows returns a datagram with a row of one value for each entity, by ascending slots.
 func wholeRows(s *schema.Schema, seq, structure, value uint32, of ...bulk.Handle) []byte {
+	return rowsAndEvents(s, wire.StateHeader{Seq: seq, Structure: structure}, value, of...)
+}
+
+// rowsAndEvents does the same, with the events of a header.
+func rowsAndEvents(s *schema.Schema, header wire.StateHeader, value uint32, of ...bulk.Handle) []byte {
 	var fold uint64
 	for _, h := range of {
 		fold = wire.Fold(fold, h)
 	}
+	header.Tick, header.Fold, header.Rows = 100+header.Seq, wire.Fold16(fold), len(of)
 	var w bitio.Writer
-	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: 100 + seq, Structure: structure, Fold: wire.Fold16(fold), Rows: len(of)}))
+	w.Reset(wire.AppendStateHeader(nil, header))
 	wire.AppendRowCoding(&w, wire.RowCoding{})
 	next := uint32(0)
 	for _, h := range of {
