@@ -366,8 +366,10 @@ func TestPortInUse(t *testing.T) {
 	w := must.Get(world.New(world.Config{}))
 	config := server.Config{Listen: h.server.Addr().String(), WorldConfig: server.WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1}}
 	require.ErrorContains(t, must.Fail(server.Listen(config)), "cannot listen on "+h.server.Addr().String())
+	require.ErrorContains(t, must.Fail(server.Listen(config)), "end the program that listens there")
 	config.Listen, config.AdminListen = "127.0.0.1:0", h.server.AdminAddr().String()
 	require.ErrorContains(t, must.Fail(server.Listen(config)), "admin address")
+	require.ErrorContains(t, must.Fail(server.Listen(config)), "end the program that listens there")
 }
 
 func TestConfigComplainsOfEverything(t *testing.T) {

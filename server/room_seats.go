@@ -41,6 +41,9 @@ func (r *Room) Seats() int {
 // seats are durable when ReserveSeats returns. Its errors are as in Room.Do; after any, it may be repeated. room may be empty for the only world, or
 // for the default room. Hooks and systems must not call it. Backends reach it by POST /seats on the admin port.
 func (s *Server) ReserveSeats(ctx context.Context, room string, users []string, lasts time.Duration) error {
+	if err := session.CheckSeats(users, lasts); err != nil { // before a room is made for them
+		return fmt.Errorf("%w: %w", ErrNotRun, err)
+	}
 	var r *Room
 	var err error
 	if s.rooms != nil {

@@ -29,6 +29,8 @@ func TestReservedSeats(t *testing.T) {
 		require.Equal(t, wire.NoRoom, wire.CodeOf(reserve("other/1", "ann")))
 		require.ErrorIs(t, reserve("other/1", "ann"), ErrNotRun)
 		require.Equal(t, wire.BadArguments, wire.CodeOf(reserve("match/1")))
+		require.ErrorIs(t, reserve("match/2"), ErrNotRun)
+		require.Equal(t, []string{"lobby", "match/1"}, h.names(), "no room is made for seats that nobody can have")
 		giveUp := func(room, user string) error { return s.ReserveSeats(context.Background(), room, []string{user}, 0) }
 		require.NoError(t, giveUp("match/1", "bob"))
 		require.NoError(t, reserve("match/1", "bob", "cat"), "two of the three places were free")

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -64,6 +65,9 @@ func Listen(c Config) (*Server, error) {
 	}
 	if err := s.bindPorts(); err != nil {
 		s.discardRun()
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w: end the program that listens there, or choose another port", err)
+		}
 		return nil, err
 	}
 	return s, nil

@@ -181,8 +181,8 @@ func parseSeats(b []byte) (map[string]uint64, error) {
 	return seats, nil
 }
 
-// checkSeats checks the arguments of ReserveSeats.
-func checkSeats(users []string, lasts time.Duration) error {
+// CheckSeats checks the arguments of ReserveSeats.
+func CheckSeats(users []string, lasts time.Duration) error {
 	if lasts < 0 || lasts > MaxSeatTime {
 		return &wire.Error{Code: wire.BadArguments, Detail: fmt.Sprintf("seats for %v: want at most %v, or 0 to give them up", lasts, MaxSeatTime)}
 	}
@@ -202,7 +202,7 @@ func checkSeats(users []string, lasts time.Duration) error {
 // session of its user begins in the room, or when the time is over. Users who have a seat keep it for the new time, and 0 gives
 // seats up. Only the goroutine that calls Tick may call it.
 func (c *Core) ReserveSeats(users []string, lasts time.Duration) error {
-	if err := checkSeats(users, lasts); err != nil {
+	if err := CheckSeats(users, lasts); err != nil {
 		return err
 	}
 	if lasts == 0 {
