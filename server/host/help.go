@@ -32,10 +32,12 @@ func (c *helpCommand) run(_ context.Context, p *program) error {
 			_, err := io.WriteString(p.out, text)
 			return err
 		}
+	}
+	_, status := p.parseArgs(append(slices.Clone(c.Of), "--help"))
+	if len(c.Of) == 1 && status != exitOK { // the last line, since the usage before it is a screen
 		if near := spelling.Nearest(c.Of[0], slices.Collect(maps.Keys(p.Topics))); near != "" {
 			fmt.Fprintf(p.err, "%s: help has a topic %q\n", p.Name, near)
 		}
 	}
-	_, status := p.parseArgs(append(slices.Clone(c.Of), "--help"))
 	return exitStatus(status)
 }
