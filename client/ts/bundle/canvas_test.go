@@ -43,9 +43,13 @@ async function useTools(root) {
   root.querySelector("form").requestSubmit()
   while (!/9999v7/.test(panel().innerText)) await new Promise(f => setTimeout(f, 50))
   panels.held = panel().innerText
-  const { violations } = await axe.run(root.host)
+  const findings = []
+  for (const theme of ["light", "dark"]) {
+    root.host.style.colorScheme = theme
+    for (const { help } of (await axe.run(root.host)).violations) findings.push(theme + ": " + help)
+  }
   press("Escape")
-  browsertest.report({ panels, heard, findings: violations.map(v => v.help), focus: root.activeElement.textContent })
+  browsertest.report({ panels, heard, findings, focus: root.activeElement.textContent })
 }
 </script>`
 

@@ -28,7 +28,7 @@ import (
 )
 
 // watchRunner steers the runner of a created game, which is the only blue, towards the middle, and reports how
-// far it has come, in pixels, and what the page said before it joined. Then it waits until a server whose rules have changed has replaced the first one.
+// far it has come, in pixels, what the page said before it joined, and what the overlay says. Then it waits until a server whose rules have changed has replaced the first one.
 const watchRunner = `<script src="/browsertest.js"></script><script>
 requestAnimationFrame = f => setTimeout(f, 16)
 function runner() {
@@ -38,6 +38,12 @@ function runner() {
   for (let i = 0; i < data.length; i += 4)
     if (data[i] === 0x2f && data[i + 1] === 0x7f && data[i + 2] === 0xd1) n++, sum += i / 4 % width
   return n ? sum / n - width / 2 : undefined
+}
+// What the developer's overlay says of the runner.
+function avatar() {
+  const root = document.querySelector("worldd-devtools").shadowRoot
+  for (const button of ["button", "#tab-avatar"]) root.querySelector(button).click()
+  return root.querySelector("#avatar").innerText
 }
 let from, key, waited = "", replaced = false
 const watch = setInterval(() => {
@@ -55,7 +61,7 @@ const watch = setInterval(() => {
     dispatchEvent(new KeyboardEvent("keydown", { code: key }))
   } else if (key && Math.abs(at - from) > 40) {
     dispatchEvent(new KeyboardEvent("keyup", { code: key }))
-    browsertest.report({ from, to: at, status, waited })
+    browsertest.report({ from, to: at, status, waited, avatar: avatar() })
     key = undefined
   } else if (replaced) {
     clearInterval(watch)
@@ -79,10 +85,12 @@ func TestCreate(t *testing.T) {
 		var moved struct {
 			From, To       float64
 			Status, Waited string
+			Avatar         string
 		}
 		require.NoError(t, json.Unmarshal(p.Next(), &moved))
 		t.Logf("%+v", moved)
 		require.Contains(t, moved.Waited, "waiting for the server")
+		require.Regexp(t, `(?s)kind\s+runner.*ahead\s+\d+ ticks.*agreed\s+\d.*corrected\s+\d`, moved.Avatar)
 		require.NoError(t, os.WriteFile(rules, must.Get(os.ReadFile(rules)), 0o600))
 		require.NoError(t, json.Unmarshal(p.Next(), &moved), "on the next server")
 		require.FileExists(t, filepath.Join(saves, "world.image"))
