@@ -112,8 +112,12 @@ func (c chart) SVG() template.HTML {
 	}
 	for _, l := range c.Limits {
 		if l.At >= 0 {
+			text := py(l.At) + 13
+			if text > chartHeight/2 {
+				text -= 17 // above the line: low values are below it
+			}
 			fmt.Fprintf(&b, `<line class="limit" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, leftMargin, py(l.At), chartWidth-rightMargin, py(l.At))
-			fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="end">fails: %s</text>`, chartWidth-rightMargin, py(l.At)+13, template.HTMLEscapeString(l.Text))
+			fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="end">fails: %s</text>`, chartWidth-rightMargin, text, template.HTMLEscapeString(l.Text))
 		}
 	}
 	b.WriteString("</svg>")

@@ -135,7 +135,7 @@ func TestPageShowsTheGame(t *testing.T) {
 	r := sample(3)
 	require.NotContains(t, render(t, r, About{}), "<td>game</td>")
 	r.Game = map[string]float64{"reliable_events": 11, "error_p99_mm": 4.25}
-	require.Contains(t, render(t, r, About{}), "<td>game</td><td>error_p99_mm 4.25 reliable_events 11 </td>")
+	require.Contains(t, render(t, r, About{}), "<td>game</td><td>error_p99_mm 4.25, reliable_events 11</td>")
 	r.Series[2].Game = nil
 	require.NotContains(t, render(t, r, About{}), "Counted by bots")
 }
