@@ -447,6 +447,8 @@ func TestFirst(t *testing.T) {
 	program := compile(t, library(t, "static"), "examples/first.c", "-DWD_STATIC")
 	addr, fingerprint := serveYard(t, 1, math.MaxInt32)
 	out := run(t, program, addr, fingerprint)
-	require.Contains(t, out, "201 entities; ")
-	require.Contains(t, out, " is gone for good")
+	require.Contains(t, out, "201 entities in view, ")
+	require.Regexp(t, "[1-9][0-9]* gone for good\n", out)
+	require.Contains(t, out, "@")
+	require.Regexp(t, `(?m)^[ @]*o[ o@]*$`, out)
 }

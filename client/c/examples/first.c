@@ -1,6 +1,7 @@
-/* The first program: it connects to a server, and prints where the entities are. README.md says how to build it. */
+/* The first program: it connects to a server, and draws the entities around its own one, @. README.md says how to build it. */
 #define _POSIX_C_SOURCE 199309L
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include <worldd.h>
@@ -15,7 +16,8 @@ int main(int argc, char **argv) {
     enum { MOST = 1024 };
     static wd_handle handles[MOST];
     static float positions[MOST][3];
-    char text[256];
+    char text[256], map[23][81]; /* a character is a metre wide and two high, as seen from above */
+    unsigned gone = 0;
     wd_client client;
 
     if (argc < 3) {
@@ -35,6 +37,8 @@ int main(int argc, char **argv) {
     for (int picture = 0; picture < 600; picture++) { /* ten seconds of a game */
         struct timespec frame = {0, 16666667};
         wd_event event = {.size = sizeof event};
+        wd_status status = {.size = sizeof status};
+        float own[3] = {0};
         size_t n = 0;
 
         if (wd_update(client, now()) == WD_ENDED) {
@@ -42,16 +46,21 @@ int main(int argc, char **argv) {
             fprintf(stderr, "%s\n", text);
             return 1;
         }
-        while (wd_poll_event(client, &event, NULL, 0) == WD_OK)
-            if (event.type == WD_EVENT_DESTROY) printf("%016llx is gone for good\n", (unsigned long long)event.handle);
+        while (wd_poll_event(client, &event, NULL, 0) == WD_OK) gone += event.type == WD_EVENT_DESTROY;
 
-        if (wd_render(client, NULL) == WD_OK) { /* draw the moment that this picture shows */
+        if (wd_render(client, NULL) == WD_OK && picture % 6 == 0) { /* draw the moment that this picture shows */
+            wd_get_status(client, &status);
             wd_entities(client, handles, MOST, &n);
             if (n > MOST) n = MOST;
             wd_read_f32(client, (uint32_t)body, (uint32_t)position, WD_RENDERED, handles, n, positions[0], NULL);
-            if (n > 0 && picture % 60 == 0)
-                printf("%zu entities; %016llx is at %.2f %.2f %.2f\n", n, (unsigned long long)handles[0], positions[0][0], positions[0][1],
-                       positions[0][2]);
+            wd_read_f32(client, (uint32_t)body, (uint32_t)position, WD_RENDERED, &status.controlled, 1, own, NULL);
+            memset(map, ' ', sizeof map);
+            for (size_t i = 0; i < n; i++) {
+                float x = positions[i][0] - own[0] + 40, z = (positions[i][2] - own[2]) / 2 + 11;
+                if (x >= 0 && x < 80 && z >= 0 && z < 23) map[(int)z][(int)x] = handles[i] == status.controlled ? '@' : 'o';
+            }
+            printf("\033[H\033[J%zu entities in view, %u gone for good\n", n, gone);
+            for (int row = 0; row < 23; row++) printf("%.80s\n", map[row]);
         }
         nanosleep(&frame, NULL);
     }
