@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -586,11 +587,13 @@ func (i *installation) token() string {
 	return must.Get(i.issuer.Issue(token.Claims{User: "guest"}, i.program, now, time.Hour))
 }
 
+// storm is the world that worldd serves. Reading it compiles its programs, which is slow beside the check of an entity.
+var storm = sync.OnceValues(func() (*scenes.File, error) { return scenes.Named("storm") })
+
 // requireIdentity fails unless an entity of storm has the identity of its handle.
 func requireIdentity(t *testing.T, e *client.Entity) {
 	if v, ok := client.Of(messages.Identities).Get(e); ok {
-		storm := must.Get(scenes.Named("storm"))
-		require.Equal(t, scenes.IdentityOf(e.Handle(), storm.Seed), v.Number())
+		require.Equal(t, scenes.IdentityOf(e.Handle(), must.Get(storm()).Seed), v.Number())
 	}
 }
 
