@@ -10,7 +10,7 @@
 // # Invariants
 //
 //   - B7: no block ever moves: a pointer from a Column or a Group is valid for ever.
-//   - B11: each row of a Table names its slot, and that slot names the row.
+//   - B12: each row of a Table names its slot, and that slot names the row.
 package columns
 
 import "github.com/worldd/worldd/bulk"

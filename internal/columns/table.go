@@ -105,14 +105,14 @@ func (t *Table[T]) All() iter.Seq2[bulk.Handle, *T] {
 	}
 }
 
-// CheckInvariants audits B11: rows and slots point at each other.
+// CheckInvariants audits B12: rows and slots point at each other.
 func (t *Table[T]) CheckInvariants() error {
 	if len(t.rows) != len(t.handles) {
-		return fmt.Errorf("columns: B11: %d rows, %d handles", len(t.rows), len(t.handles))
+		return fmt.Errorf("columns: B12: %d rows, %d handles", len(t.rows), len(t.handles))
 	}
 	for row, h := range t.handles {
 		if at, ok := t.Row(h); !ok || int(at) != row {
-			return fmt.Errorf("columns: B11: row %d is of %v, whose row is %d", row, h, at)
+			return fmt.Errorf("columns: B12: row %d is of %v, whose row is %d", row, h, at)
 		}
 	}
 	used := 0
@@ -122,7 +122,7 @@ func (t *Table[T]) CheckInvariants() error {
 		}
 	}
 	if used != len(t.rows) {
-		return fmt.Errorf("columns: B11: %d slots have a row, but there are %d rows", used, len(t.rows))
+		return fmt.Errorf("columns: B12: %d slots have a row, but there are %d rows", used, len(t.rows))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Programs in portable form: field/LANGUAGE.md.
+// Programs in portable form: field/PROGRAM.md.
 
 /** Operations, as numbered in the portable form. */
 export const Op = {
