@@ -244,6 +244,41 @@ func TestTokenOfARedirectionIsUsedOnce(t *testing.T) {
 	require.Equal(t, []string{"own"}, tokens(), "the first has closed the connection before the Hello")
 }
 
+// A client whose pass is void still asks for the room that the pass was for, with its own token. If that does not open the room, or if the room is gone, it
+// asks for the room of its config.
+func TestVoidPass(t *testing.T) {
+	s := schema.NewWithBody()
+	for _, refusal := range []wire.Code{wire.OK, wire.Unauthorized, wire.NoRoom, wire.RoomClosed} {
+		f := newFleet(t, s)
+		f.welcome.Room = "lobby"
+		config := f.config(s, "a:1")
+		config.Room, config.Token = "lobby", []byte("own")
+		c := must.Get(client.Dial(t.Context(), config))
+		f.welcome.SchemaText = ""
+		moved := must.Get(wire.MovedTo("c:1", []byte("pass")))
+		moved.Detail = wire.RoomIs + "match/1"
+		f.ends["c:1"] = &wire.Error{Code: wire.Timeout, Detail: "the pass was used"}
+		f.end(moved)
+		want := []string{"a:1", "c:1", "a:1"}
+		if refusal != wire.OK {
+			f.ends["a:1"] = &wire.Error{Code: refusal}
+			want = append(want, "a:1")
+			for len(f.tried) < 3 {
+				require.NoError(t, f.step(c))
+			}
+			delete(f.ends, "a:1") // of the next connection
+		}
+		f.hellos = nil
+		f.until(c, client.Joined)
+		require.Equal(t, want, f.tried, refusal)
+		asked := f.hellos[len(f.hellos)-1]
+		require.Equal(t, "own", string(asked.Token))
+		require.Empty(t, asked.Secret, "another server must not learn it")
+		require.Equal(t, map[bool]string{true: "match/1", false: "lobby"}[refusal == wire.OK], asked.Room, refusal)
+		require.NoError(t, c.Close())
+	}
+}
+
 // Dead addresses do not use up GiveUp: every round asks all of them, and delays grow with the rounds.
 func TestGiveUpWithAddresses(t *testing.T) {
 	s := schema.NewWithBody()

@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -164,11 +165,16 @@ func (g *greeting) adoptWelcome(m *wire.Welcome, l *layout) {
 	g.layout, g.schema, g.room, g.asks = l, l.hash, m.Room, byRoom
 }
 
-// nameRoom makes the next Hello name a room.
-func (g *greeting) nameRoom(room string) { g.room, g.asks = room, byRoom }
+// nameRoom makes the next Hello name the room of a redirection, or the one of the config.
+func (g *greeting) nameRoom(to *wire.Error, configured string) {
+	g.room, g.asks = configured, byRoom
+	if room, isNamed := strings.CutPrefix(to.Detail, wire.RoomIs); isNamed {
+		g.room = room
+	}
+}
 
-// nextRoom returns what the Hello after a refused one asks for: the session's run if the server does not know its room, and if the
-// room is gone or closed, the room of the config. ok: it differs from what the refused one asked for.
+// nextRoom returns what the Hello after a refused one asks for. It is the session's run if the server does not know its room. It is the
+// room of the config if the room is gone or closed, or the client's token does not open it. ok: it differs from what the refused one asked for.
 func (g *greeting) nextRoom(why error, configured string) (room string, asks asking, ok bool) {
 	code := wire.CodeOf(why)
 	switch {
@@ -176,7 +182,7 @@ func (g *greeting) nextRoom(why error, configured string) (room string, asks ask
 		return g.room, byRun, true
 	case code == wire.EpochMismatch && g.asks == byRun: // the room has begun another run
 		return g.room, byRoom, true
-	case (code == wire.NoRoom || code == wire.RoomClosed) && g.room != configured:
+	case (code == wire.NoRoom || code == wire.RoomClosed || code == wire.Unauthorized) && g.room != configured:
 		return configured, byConfig, true
 	}
 	return g.room, g.asks, false

@@ -48,10 +48,10 @@ func (s *Session) Lost(why error) {
 	}
 }
 
-// forgetServer makes the next Hello begin a new session in the room of the config. Another server
-// knows neither session nor room, and must not learn the secret.
-func (s *Session) forgetServer() {
-	s.greeting.nameRoom(s.config.Room)
+// forgetServer makes the next Hello begin a new session in the room of a redirection, or else in the one of the config. Another server
+// may know neither session nor room, and must not learn the secret.
+func (s *Session) forgetServer(to *wire.Error) {
+	s.greeting.nameRoom(to, s.config.Room)
 	if s.welcome != nil {
 		w := *s.welcome
 		w.Secret = nil

@@ -265,7 +265,7 @@ func (c *Client) followMove(to *wire.Error) error {
 	token := append([]byte{}, to.Token...)
 	switch {
 	case !resumes:
-		c.session.forgetServer()
+		c.session.forgetServer(to)
 	case len(token) == 0:
 		token = nil // the client's own: the session may have ended there
 	}

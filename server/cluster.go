@@ -360,11 +360,20 @@ func (m *rooms) redirection(name string) error {
 	if !m.isElsewhere(name) {
 		return nil
 	}
-	moved, err := wire.MovedTo(m.addressOf(name), nil)
+	moved, err := movedToRoom(name, m.addressOf(name), nil)
 	if err != nil {
 		return nil // TakeRoom says what is wrong with the address
 	}
 	return moved
+}
+
+// movedToRoom is wire.MovedTo for a client that the room's name tells where to ask again if the token is of no use.
+func movedToRoom(room, address string, token []byte) (*wire.Error, error) {
+	moved, err := wire.MovedTo(address, token)
+	if err == nil {
+		moved.Detail = wire.RoomIs + room
+	}
+	return moved, err
 }
 
 // isElsewhere reports whether another node has a room.
@@ -414,7 +423,7 @@ func (m *rooms) findElsewhere(ctx context.Context, h *wire.Hello, address string
 		}
 		return hidden
 	}
-	moved, err := wire.MovedTo(to, nil)
+	moved, err := movedToRoom(name, to, nil)
 	if err != nil {
 		return nil // TakeRoom says what is wrong with the address
 	}

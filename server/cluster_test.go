@@ -367,7 +367,9 @@ func TestRoomOfAnotherNode(t *testing.T) {
 		match := must.Get(other.TakeRoom(context.Background(), "match/a", -1))
 		n := &testNode{sharedDirectory: d, address: "a:1"}
 		h := newClusterRooms(t, n, asIs)
-		spent, there := 0, wire.Error{Code: wire.Moved, Address: "b:2", Token: []byte("ann")}
+		spent, there := 0, func(room string) wire.Error {
+			return wire.Error{Code: wire.Moved, Detail: wire.RoomIs + room, Address: "b:2", Token: []byte("ann")}
+		}
 		admit := h.process.Admit
 		h.process.Admit = func(ctx context.Context, token []byte) (Admission, error) {
 			spent++
@@ -378,14 +380,14 @@ func TestRoomOfAnotherNode(t *testing.T) {
 		defer func() { require.NoError(t, h.endRooms()) }()
 		for _, room := range []string{"lobby", "match/a"} {
 			c := h.greet(func(m *wire.Hello) { m.Room, m.Token = room, []byte("ann") })
-			require.Equal(t, there, c.Snapshot().Ended)
+			require.Equal(t, there(room), c.Snapshot().Ended)
 		}
 		n.silent.Store(true) // and may not take the client, nor may this node yet
 		require.Equal(t, wire.Draining, h.greet(func(m *wire.Hello) { m.Room, m.Token = "match/a", []byte("ann") }).Snapshot().Ended.Code)
 		n.silent.Store(false)
 		require.Zero(t, spent)
 		c := h.greet(func(m *wire.Hello) { m.Token = []byte("ann") }) // its token might name a room
-		require.Equal(t, there, c.Snapshot().Ended)
+		require.Equal(t, wire.Error{Code: wire.Moved, Address: "b:2", Token: []byte("ann")}, c.Snapshot().Ended)
 		require.Equal(t, map[string]uint64{"join": 3, "lost": 0, "move": 0}, h.clusterReport().Redirects)
 		require.Empty(t, h.times(), "no world is made in vain")
 		require.False(t, h.report().LastTick.IsZero(), "a node without rooms is healthy")

@@ -256,7 +256,7 @@ func (m *rooms) fillElsewhere(ctx context.Context, o *seatOrder, value []byte, l
 		return nil, err
 	}
 	m.passes.noteOrdered(q)
-	return wire.MovedTo(o.address, append([]byte(passPrefix), q.Pass...))
+	return movedToRoom(q.Room, o.address, append([]byte(passPrefix), q.Pass...))
 }
 
 func (m *rooms) ask(ctx context.Context, q seatQuestion) (answer []byte, address string, err error) {

@@ -304,7 +304,7 @@ func TestTokensWithoutALink(t *testing.T) {
 		require.NoError(t, x.b.createRoom(context.Background(), "match/1"))
 		peers := x.nodeA.peers
 		x.nodeA.peers = nil
-		require.Equal(t, wire.Error{Code: wire.Moved, Address: "b:2", Token: []byte("ann")}, greetAs(x.a, "match/1", "ann").Snapshot().Ended)
+		require.Equal(t, wire.Error{Code: wire.Moved, Detail: wire.RoomIs + "match/1", Address: "b:2", Token: []byte("ann")}, greetAs(x.a, "match/1", "ann").Snapshot().Ended)
 		require.Empty(t, x.tokens)
 		x.nodeA.peers = peers
 		for _, ask := range []string{askHold, askFill} {

@@ -76,7 +76,7 @@ func TestImageElsewhere(t *testing.T) {
 	own := t.TempDir()
 	onNode(t, d, "b:2", ownImages(own, ""), func(h *testRooms, _ *testNode) {
 		c := h.greet(func(m *wire.Hello) { m.Room, m.Token = "match/a", []byte("ann") })
-		require.Equal(t, wire.Error{Code: wire.Moved, Address: "a:1", Token: []byte("ann")}, c.Snapshot().Ended)
+		require.Equal(t, wire.Error{Code: wire.Moved, Detail: wire.RoomIs + "match/a", Address: "a:1", Token: []byte("ann")}, c.Snapshot().Ended)
 		d.dead = map[string]bool{"a:1": true}
 		_, err := h.visit("match/a")
 		require.Equal(t, wire.Internal, wire.CodeOf(err))

@@ -161,6 +161,9 @@ type Error struct {
 // there: it keeps the room and the secret.
 const SessionThere = "the session may be there"
 
+// RoomIs begins the Detail of Moved if the token is for a room that the client need not know: the rest is its name.
+const RoomIs = "the room is "
+
 // MovedTo returns an Error with the code Moved. An error reports a bad argument.
 func MovedTo(address string, token []byte) (*Error, error) {
 	if address == "" || len(address) > MaxAddress || !utf8.ValidString(address) || len(token) > MaxToken {

@@ -260,7 +260,7 @@ export class Client {
   #handleLoss(cause: unknown): void {
     const overtaken = cause instanceof WireError && cause.code === Code.moved && cause.address === ''
     // Only the message has the address, and the close has arrived before it: ask again.
-    const why = overtaken ? new WireError(Code.timeout, 'closed before the address of another server arrived') : cause
+    const why = overtaken ? new WireError(Code.timeout, 'closed before its address') : cause
     const t = now()
     const giveUp = this.#config.giveUp ?? defaultGiveUp
     const servers = this.#urls.length
@@ -327,7 +327,7 @@ export class Client {
     const resumes = isThere || (this.#stateNow !== 'joined' && this.#urls.includes(this.#url))
     this.#leaveConnection(to)
     if (this.#hasEnded) return
-    if (!resumes) this.session.forgetServer()
+    if (!resumes) this.session.forgetServer(to)
     this.#reconnect(0, resumes && !to.token.length ? undefined : to.token)
   }
 

@@ -67,6 +67,7 @@ export const Code = {
   schemaMismatch: 4,
   epochMismatch: 5,
   draining: 7,
+  unauthorized: 8,
   tooSlow: 9,
   timeout: 11,
   tablesMismatch: 15,

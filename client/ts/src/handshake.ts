@@ -229,9 +229,9 @@ export class Handshake {
     return this.layout
   }
 
-  /** Makes the next Hello ask for the room of the config: another server may lack the present one. */
-  forgetServer(): void {
-    this.#nameRoom(this.#config.room ?? '')
+  /** Makes the next Hello ask for the room of a redirection, or of the config: another server may lack the present one. */
+  forgetServer({ detail }: WireError): void {
+    this.#nameRoom(/^the room is (.+)/.exec(detail)?.[1] ?? this.#config.room ?? '')
     this.#kept = undefined
   }
 
@@ -241,15 +241,15 @@ export class Handshake {
   }
 
   /**
-   * Returns what the Hello after a refused one asks for, undefined if nothing is left: the session's run if the
-   * server does not know its room, and if the room is gone or closed, the room of the config.
+   * Returns what the Hello after a refused one asks for, undefined if nothing is left. It is the session's run if the
+   * server does not know its room, and the room of the config if the room is gone or closed, or the token does not open it.
    */
   #nextRoom({ code }: WireError): [room: string, asks: Asking] | undefined {
     const configured = this.#config.room ?? ''
     if (code === Code.noRoom && this.#resumes && this.#asks === 'byRoom') return [this.#room, 'byRun']
     if (code === Code.epochMismatch && this.#asks === 'byRun') return [this.#room, 'byRoom']
-    const isGone = code === Code.noRoom || code === Code.roomClosed
-    return isGone && this.#room !== configured ? [configured, 'byConfig'] : undefined
+    const closed: number[] = [Code.noRoom, Code.roomClosed, Code.unauthorized]
+    return closed.includes(code) && this.#room !== configured ? [configured, 'byConfig'] : undefined
   }
 
   /** Makes the next Hello ask for another room or run if why says that the present one is gone, closed or unknown. */

@@ -315,9 +315,9 @@ export class Session {
     if (why.code === Code.epochMismatch) this.#forgetWorld()
   }
 
-  /** Makes the next Hello begin a new session in the room of the config: another server may lack both. */
-  forgetServer(): void {
-    this.#handshake.forgetServer()
+  /** Makes the next Hello begin a new session, in the room of a redirection or of the config: another server may lack both. */
+  forgetServer(to: WireError): void {
+    this.#handshake.forgetServer(to)
     if (this.welcome) this.#welcome = { ...this.welcome, secret: noBytes }
   }
 

@@ -105,3 +105,30 @@ test('a lost session is looked for at its server, and then at each address, whic
   assert.deepEqual([...s.link.hello().token], [5], 'with its own token again')
   s.client.close()
 })
+
+test('a client whose pass is void asks for the room that the pass was for, and for its own room if that one is refused', async () => {
+  const refusals: [code: number, asks: string][] = [
+    [0, 'match/1'],
+    [Code.unauthorized, 'lobby'],
+    [Code.noRoom, 'lobby'],
+    [Code.roomClosed, 'lobby'],
+  ]
+  for (const [code, asks] of refusals) {
+    const s = await new Stage().join({ url: a, room: 'lobby', token: Uint8Array.of(5) })
+    s.link.deliver(server.end(Type.goodbye, Code.moved, 'c.example:7777', new Uint8Array([7]), 'the room is match/1'))
+    s.client.update()
+    await dials(s, 2)
+    await s.dialled(2)
+    s.link.deliver(server.end(Type.refused, Code.timeout, ''))
+    await dials(s, 3)
+    await s.dialled(3)
+    if (code) {
+      s.link.deliver(server.end(Type.refused, code, ''))
+      await dials(s, 4)
+      await s.dialled(4)
+    }
+    const hello = s.link.hello()
+    assert.deepEqual([hello.room, hello.session, ...hello.token], [asks, 0n, 5], `refused with ${code}`)
+    s.client.close()
+  }
+})
