@@ -1,6 +1,8 @@
 package host
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -23,4 +25,24 @@ func TestAdminTokenIsReadable(t *testing.T) {
 		require.Equal(t, "0123456789abcdef", access.Token)
 		require.Equal(t, warned, logged.FilterMessageSnippet("can read the secret key").Len(), "%v", mode)
 	}
+}
+
+// A node that is too busy to answer is asked again how its drain gets on.
+func TestDrainOutlastsSilence(t *testing.T) {
+	asked := 0
+	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch asked++; {
+		case r.Method == http.MethodPost:
+			_, _ = w.Write([]byte(`{"moving": true}`))
+		case asked == 2:
+			panic(http.ErrAbortHandler) // closes the connection
+		default:
+			_, _ = w.Write([]byte(`{"stay": ["inn/1"]}`))
+		}
+	}))
+	t.Cleanup(admin.Close)
+	status, _, errs := play(t, "cluster", "drain", "a", "--admin="+admin.Listener.Addr().String())
+	require.Equal(t, exitError, status)
+	require.Contains(t, errs, "inn/1")
+	require.Equal(t, 3, asked)
 }

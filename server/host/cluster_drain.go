@@ -62,13 +62,19 @@ func (c *clusterDrainCommand) Validate() error {
 func (c *clusterDrainCommand) run(ctx context.Context, p *program) error {
 	query := url.Values{"node": {c.Node}, "seconds": {fmt.Sprint(c.Within.Seconds())}}
 	left, err := c.askProgress(ctx, http.MethodPost, "/cluster/drain?"+query.Encode())
-	for err == nil && left.Moving {
+	for heard := time.Now(); err == nil && left.Moving; {
 		select {
 		case <-time.After(progressPoll):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		left, err = c.askProgress(ctx, http.MethodGet, "/drain")
+		now, silent := c.askProgress(ctx, http.MethodGet, "/drain")
+		switch { // a busy node is asked again
+		case silent == nil:
+			left, heard = now, time.Now()
+		case time.Since(heard) > moveTimeout:
+			err = silent
+		}
 	}
 	if err != nil {
 		return err

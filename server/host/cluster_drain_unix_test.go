@@ -99,34 +99,34 @@ func TestNodeIsDrained(t *testing.T) {
 	reserved := loopback.Reserve(t, 2)
 	admins := map[string]string{"a": reserved[0], "b": reserved[1]}
 	start := func(node string) {
-		c.startProgram("caravan", node, "own-"+node, testLease, "--admin="+admins[node], "--drain-for=30s")
+		c.startProgram("caravan", node, "own-"+node, testLease, "--admin="+admins[node], "--drain-for=30s",
+			fmt.Sprint("--max-sessions=", max(1024, 2**drainedRooms**drainedPlayers)))
 	}
 	start("a")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	var guests []*guest
 	var rooms []string
+	var playing sync.WaitGroup
+	errs := make([]error, *drainedRooms**drainedPlayers)
+	ready := make(chan struct{}, len(errs))
 	for i := range *drainedRooms {
 		rooms = append(rooms, fmt.Sprint("inn/", i))
 		for k := range *drainedPlayers {
-			guests = append(guests, c.newGuest("a", fmt.Sprintf("guest%d.%d", i, k), rooms[i]))
+			g, err := c.newGuest("a", fmt.Sprintf("guest%d.%d", i, k), rooms[i]), &errs[len(guests)]
+			guests = append(guests, g)
+			playing.Go(func() {
+				for g.own.Controlled() == 0 && *err == nil {
+					*err = g.update()
+					time.Sleep(5 * time.Millisecond)
+				}
+				g.camel, g.session, g.changes = g.own.Controlled(), g.own.Welcome().Session, nil
+				ready <- struct{}{}
+				*err = g.follow(ctx)
+			})
 		}
 	}
 	start("b")
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	errs := make([]error, len(guests))
-	var playing sync.WaitGroup
-	ready := make(chan struct{}, len(guests))
-	for i, g := range guests {
-		playing.Go(func() {
-			for g.own.Controlled() == 0 && errs[i] == nil {
-				errs[i] = g.update()
-				time.Sleep(5 * time.Millisecond)
-			}
-			g.camel, g.session, g.changes = g.own.Controlled(), g.own.Welcome().Session, nil
-			ready <- struct{}{}
-			errs[i] = g.follow(ctx)
-		})
-	}
 	for range guests {
 		<-ready
 	}
