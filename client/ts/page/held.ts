@@ -132,10 +132,8 @@ export class Held {
       const tenant = verdict === 'stale' && !row.left ? c.tenantOf(h) : none
       if (verdict === row.last && tenant === row.tenant) continue
       if (verdict !== row.last && row.last !== undefined)
-        row.item.animate?.(
-          [{ background: 'color-mix(in srgb, var(--accent) 30%, transparent)' }, { background: 'transparent' }],
-          900,
-        )
+        // Beside the row, not behind it: its texts keep their contrast.
+        row.item.animate?.([{ boxShadow: '-4px 0 var(--accent)' }, { boxShadow: '-4px 0 transparent' }], 900)
       row.last = verdict
       row.tenant = tenant
       row.verdict.textContent = verdict
