@@ -3,17 +3,30 @@
 /** The largest movement of a tap, in pixels. */
 const tapPixels = 8
 
+export type Point = readonly [x: number, y: number]
+
+/** A drag has moved. */
+export interface Drag {
+  /** Its place. */
+  readonly at: Point
+  readonly fromStart: Point
+  readonly moved: Point
+  /** Whether it moves the picture in any case. */
+  readonly moves: boolean
+}
+
 /** The target of gestures. Positions and movements are in pixels of the canvas. */
 export interface Target {
   tap(x: number, y: number): void
-  /** A drag has moved, and is x, y from its start. moves: it moves the picture in any case. */
-  drag(movedX: number, movedY: number, x: number, y: number, moves: boolean): void
+  drag(d: Drag): void
   dragEnd(): void
   /** Two fingers have moved apart by a factor, and their middle at x, y by a distance. */
   pinch(factor: number, x: number, y: number, movedX: number, movedY: number): void
 }
 
-type Point = readonly [x: number, y: number]
+function between(a: Point, b: Point): Point {
+  return [b[0] - a[0], b[1] - a[1]]
+}
 
 /** Listens to the pointers on a canvas. */
 export class Gestures {
@@ -62,12 +75,11 @@ export class Gestures {
       if (other) this.#pinch(other, before, to)
       return
     }
-    const x = to[0] - this.#from[0]
-    const y = to[1] - this.#from[1]
-    if (this.#state === 'pressed' && Math.hypot(x, y) < tapPixels) return
+    const fromStart = between(this.#from, to)
+    if (this.#state === 'pressed' && Math.hypot(...fromStart) < tapPixels) return
     this.#state = 'dragged'
     this.#down.set(id, to)
-    this.#target.drag(to[0] - before[0], to[1] - before[1], x, y, this.#moves)
+    this.#target.drag({ at: to, fromStart, moved: between(before, to), moves: this.#moves })
   }
 
   /** One finger has moved, the other rests. */

@@ -2,6 +2,7 @@
 
 import type { Camera } from './camera.ts'
 import { element, Palette, penOf } from './dom.ts'
+import { Gestures } from './gestures.ts'
 import { colourOf } from './legend.ts'
 import type { Scene } from './scene.ts'
 
@@ -11,7 +12,7 @@ const period = 100
 const dot = 1.5
 const border = 4
 
-/** Draws the map. A click or a drag on it, or its keys, move the picture. */
+/** Draws the map. A tap or a drag on it, or its keys, move the picture; a pinch or the wheel zooms it. */
 export class Minimap {
   readonly #canvas = element<HTMLCanvasElement>('map')
   readonly #pen = penOf(this.#canvas)
@@ -27,20 +28,16 @@ export class Minimap {
   constructor(camera: Camera) {
     this.#camera = camera
     const canvas = this.#canvas
-    const look = (e: PointerEvent): void => {
-      camera.lookAt(
-        (e.offsetX - canvas.clientWidth / 2) / this.#scale,
-        (e.offsetY - canvas.clientHeight / 2) / this.#scale,
-      )
+    const look = (x: number, y: number): void => {
+      camera.lookAt((x - canvas.clientWidth / 2) / this.#scale, (y - canvas.clientHeight / 2) / this.#scale)
       this.#drawn = -period
     }
-    canvas.onpointerdown = (e) => {
-      canvas.setPointerCapture(e.pointerId)
-      look(e)
-    }
-    canvas.onpointermove = (e) => {
-      if (canvas.hasPointerCapture(e.pointerId)) look(e)
-    }
+    new Gestures(canvas, {
+      tap: look,
+      drag: (d) => look(...d.at),
+      dragEnd: () => {},
+      pinch: (factor) => camera.zoomBy(factor),
+    })
     canvas.onwheel = (e) => {
       e.preventDefault()
       camera.zoomBy(Math.exp(-e.deltaY / 500))

@@ -58,9 +58,9 @@ export class Stick {
     addEventListener('blur', () => this.#release(), { signal })
     this.#gestures = new Gestures(canvas, {
       tap: (x, y) => picture.pick(x, y),
-      drag: (movedX, movedY, x, y, moves) => {
-        if (moves || !camera.follows || !this.#controls.steers) camera.pan(movedX, movedY)
-        else this.#drag = [x / fullDrag, y / fullDrag]
+      drag: (d) => {
+        if (d.moves || !camera.follows || !this.#controls.steers) camera.pan(...d.moved)
+        else this.#drag = [d.fromStart[0] / fullDrag, d.fromStart[1] / fullDrag]
       },
       dragEnd: () => {
         this.#drag = [0, 0]

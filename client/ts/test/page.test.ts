@@ -255,7 +255,7 @@ test('fingers tap, drag and pinch', () => {
   const canvas = { setPointerCapture() {} } as unknown as HTMLCanvasElement
   const gestures = new Gestures(canvas, {
     tap: (x, y) => seen.push(`tap ${x} ${y}`),
-    drag: (movedX, movedY, x, y, moves) => seen.push(`drag ${movedX} ${movedY} of ${x} ${y}${moves ? ', moves' : ''}`),
+    drag: (d) => seen.push(`drag ${d.moved} of ${d.fromStart} to ${d.at}${d.moves ? ', moves' : ''}`),
     dragEnd: () => seen.push('end'),
     pinch: (factor, x, y, movedX, movedY) => seen.push(`pinch ${factor} at ${x} ${y} by ${movedX} ${movedY}`),
   })
@@ -271,8 +271,8 @@ test('fingers tap, drag and pinch', () => {
   assert.deepEqual(send('onpointermove', 1, 90, 90), [], 'no finger is down')
 
   send('onpointerdown', 1, 50, 50, true)
-  assert.deepEqual(send('onpointermove', 1, 70, 50), ['drag 20 0 of 20 0, moves'])
-  assert.deepEqual(send('onpointermove', 1, 52, 50), ['drag -18 0 of 2 0, moves'], 'it stays a drag')
+  assert.deepEqual(send('onpointermove', 1, 70, 50), ['drag 20,0 of 20,0 to 70,50, moves'])
+  assert.deepEqual(send('onpointermove', 1, 52, 50), ['drag -18,0 of 2,0 to 52,50, moves'], 'it stays a drag')
   assert.deepEqual(send('onpointerdown', 2, 152, 50), ['end'])
   assert.deepEqual(send('onpointermove', 2, 252, 50), ['pinch 2 at 152 50 by 50 0'])
   assert.deepEqual(send('onpointerup', 2, 252, 50), [])
