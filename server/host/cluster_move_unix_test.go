@@ -132,8 +132,8 @@ func (c *processes) journeys(path string) (joins, departs int) {
 var passesIssued = regexp.MustCompile(`worldd_cluster_passes_total\{event="issued"\} (\d+)`)
 
 // killOnTheWay sends a player to a room of the other node, whose admin port is given, and kills a node once there is a pass, which the player has
-// not shown yet. Its next process starts before the player follows it. The player arrives in the room want.
-func (c *processes) killOnTheWay(t *traveller, to, admin, want string, kill func()) {
+// not shown yet. Its next process starts before the player follows it. The player arrives in the room.
+func (c *processes) killOnTheWay(t *traveller, to, admin string, kill func()) {
 	issued := func() string {
 		found := passesIssued.FindStringSubmatch(c.ask(admin, "/metrics"))
 		require.NotEmpty(c, found)
@@ -148,7 +148,7 @@ func (c *processes) killOnTheWay(t *traveller, to, admin, want string, kill func
 		require.NoError(c, t.update())
 		return t.own.State() == client.Joined && t.own.Welcome().Session != was
 	})
-	require.Equal(c, want, t.own.Welcome().Room)
+	require.Equal(c, to, t.own.Welcome().Room)
 	require.NoError(c, t.checkHandles())
 	require.Empty(c, t.confusions)
 }
@@ -233,9 +233,9 @@ func TestTravellersOfACluster(t *testing.T) {
 		<-c.nodes["a"].ended
 		start("a")
 	}
-	c.killOnTheWay(player, "inn/2", admins["b"], "inn/2", restart)
+	c.killOnTheWay(player, "inn/2", admins["b"], restart)
 	guides = append(guides, c.newTraveller("a", "guide4", "inn/5"))
-	c.killOnTheWay(player, "inn/5", admins["a"], "inn/1", restart) // no other process honours the pass: the client asks for its own room
+	c.killOnTheWay(player, "inn/5", admins["a"], restart) // no other process honours the pass: the client asks for the room that it was for
 	answer, err := must.Get(client.Ask(player.own, waysQuery, 0, askWays{})).Wait(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, ways{player.user, 2}, answer)
