@@ -8,6 +8,7 @@ import { Controls } from '../page/controls.ts'
 import { Gestures } from '../page/gestures.ts'
 import { colours } from '../page/legend.ts'
 import { Looks } from '../page/looks.ts'
+import { Minimap } from '../page/minimap.ts'
 import { notAllowed, obstacle, said, wantsToken, whyStale } from '../page/words.ts'
 import { WireError } from '../src/codes.ts'
 import { parseHandle } from '../src/handles.ts'
@@ -285,4 +286,33 @@ test('fingers tap, drag and pinch', () => {
   gestures.release()
   assert.deepEqual(seen, ['end'])
   assert.deepEqual(send('onpointerup', 1, 40, 0), [])
+})
+
+test('fingers on the map move and zoom the picture', (t) => {
+  const canvas = { setPointerCapture() {}, getContext: () => ({}), clientWidth: 100, clientHeight: 100 }
+  const browser = {
+    document: { getElementById: (id: string) => (id === 'map' ? canvas : {}) },
+    matchMedia: () => ({ addEventListener() {} }),
+  }
+  Object.assign(globalThis, browser)
+  t.after(() => {
+    for (const name of Object.keys(browser)) Reflect.deleteProperty(globalThis, name)
+  })
+  const camera = new Camera()
+  camera.fit(100, 100, open)
+  new Minimap(camera)
+  const map = canvas as unknown as HTMLCanvasElement
+  const send = (on: 'onpointerdown' | 'onpointermove' | 'onpointerup', pointerId: number, x: number): void => {
+    map[on]?.call(map, { pointerId, offsetX: x, offsetY: 40, button: 0 } as PointerEvent)
+  }
+  send('onpointerdown', 1, 60)
+  send('onpointerup', 1, 60)
+  assert.deepEqual([camera.x, camera.z], [10, -10], 'a tap')
+  send('onpointerdown', 1, 60)
+  send('onpointermove', 1, 80)
+  assert.deepEqual([camera.x, camera.z], [30, -10], 'a drag')
+  const before = camera.scale
+  send('onpointerdown', 2, 20)
+  send('onpointermove', 2, -40)
+  assert.deepEqual([camera.scale / before, camera.x, camera.z], [2, 30, -10], 'a pinch')
 })
