@@ -527,16 +527,16 @@ func TestRaw(t *testing.T) {
 		id := d.call("do 0 %x %s", d.status().controlled, args)[0]
 		require.Zero(t, d.await(7, func(e drivenEvent) bool { return strconv.Itoa(e.id) == id }).code)
 	}
-	double := d.call("provisional")[0]
-	args := fmt.Sprintf("cf%016s", double)
+	provisional := d.call("provisional")[0]
+	args := fmt.Sprintf("cf%016s", provisional)
 	require.Equal(t, "WD_REFUSED 0", d.ask("do_raw 1 0 %x %s", d.status().controlled, args), "another handle than a provisional one")
-	id := d.call("do_raw 1 0 %s %s", double, args)[0]
-	require.Equal(t, "WD_REFUSED 0", d.ask("do_raw 1 0 %s %s", double, args), "a handle of an earlier command")
+	id := d.call("do_raw 1 0 %s %s", provisional, args)[0]
+	require.Equal(t, "WD_REFUSED 0", d.ask("do_raw 1 0 %s %s", provisional, args), "a handle of an earlier command")
 	require.Zero(t, d.await(7, func(e drivenEvent) bool { return strconv.Itoa(e.id) == id }).code)
-	second := d.call("real %s", double)[0]
-	require.NotEqual(t, "0", second)
+	live := d.call("real %s", provisional)[0]
+	require.NotEqual(t, "0", live)
 	d.until("sees what it asked for", func() bool {
-		return d.ask("lookup %s", double) == liveVerdict && d.ask("lookup %s", second) == liveVerdict
+		return d.ask("lookup %s", provisional) == liveVerdict && d.ask("lookup %s", live) == liveVerdict
 	})
 	require.Equal(t, "WD_BAD_SIZE 0", d.ask("input %s", strings.Repeat("01", 65)))
 	for _, in := range []string{"0102ff", ""} {
