@@ -63,10 +63,14 @@ await until("a picture that the map has moved", isAway)
 document.getElementById("back").click()
 await until("a picture of the avatar again", () => !isAway())
 
-// Enter on the picture inspects what is nearest to the middle.
+// Enter on the picture inspects what is nearest to the middle, which may be a spark that dies before its details are seen.
 const details = () => [...document.querySelectorAll("#held .details")].filter(d => !d.hidden).map(d => d.innerText.replaceAll(/\s+/g, " "))
-world.dispatchEvent(new KeyboardEvent("keydown", { code: "Enter", bubbles: true }))
-await until("details", () => details().some(d => d.includes("body")))
+const inspect = () => world.dispatchEvent(new KeyboardEvent("keydown", { code: "Enter", bubbles: true }))
+inspect()
+await until("details", () => {
+  if (details().some(d => d.includes("→"))) inspect()
+  return details().some(d => /^live at tick [^→]* body/.test(d))
+})
 const inspected = details()
 
 dispatchEvent(new KeyboardEvent("keydown", { code: "KeyD" }))
