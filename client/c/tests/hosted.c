@@ -122,7 +122,7 @@ static void play(wd_client c) {
     uint32_t over = 0, id = 0, quiet_since = 0;
     unsigned updates = 0;
     int asked = 0;
-    for (double began = seconds(); seconds() - began < 60; pause_ms(4)) {
+    for (double began = seconds(); seconds() - began < 180; pause_ms(4)) {
         CHECK(wd_update(c, seconds()) == WD_OK);
         unsigned before = updates;
         uint32_t now_over = drain(c, &updates);
@@ -140,7 +140,7 @@ static void play(wd_client c) {
             CHECK(wd_do(c, 99, 0, &greet, sizeof greet, &id) == WD_BAD_ARGUMENT);
             asked = 1;
         }
-        if (over && s.tick > over + 60 && s.tick > quiet_since + 30) break;
+        if (over && s.tick > over + s.tick_hz && s.tick > quiet_since + s.tick_hz / 2) break;
     }
     CHECK(over);
     for (size_t i = 0; i < seen_count; i++) {
