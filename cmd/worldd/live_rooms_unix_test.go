@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,9 +25,11 @@ import (
 //go:embed testdata/live_rooms.js
 var liveRooms string
 
-// crossing makes a lobby that moves its sessions to the room "match" after three seconds, and that
-// room.
-func crossing(q server.RoomRequest) (*server.RoomGame, error) {
+// crossing is a game whose lobby moves its sessions to the room "match" while opened.
+type crossing struct{ opened atomic.Bool }
+
+// newRoom makes a room.
+func (c *crossing) newRoom(q server.RoomRequest) (*server.RoomGame, error) {
 	w, err := world.New(world.Config{FirstGeneration: q.Generations.First, LastGeneration: q.Generations.Last})
 	if err != nil {
 		return nil, err
@@ -38,16 +41,13 @@ func crossing(q server.RoomRequest) (*server.RoomGame, error) {
 	var room *server.Room
 	err = w.AddSystem(world.Before, "cross", func(w *world.World) {
 		for s := range room.Sessions() {
-			if joined, _ := s.Value().(uint64); q.Kind == "lobby" && w.Tick() > joined+3*uint64(w.TickHz()) {
+			if q.Kind == "lobby" && c.opened.Load() {
 				_ = s.Move("match") // repeated while the session moves
 			}
 		}
 	})
 	game := server.Hooks{
-		Join: func(s *server.Session) (world.Entity, error) {
-			s.SetValue(w.Tick())
-			return w.Spawn(player, world.Vec3{}, world.Vec3{})
-		},
+		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 	}
 	return &server.RoomGame{WorldConfig: server.WorldConfig{World: w, Schema: schema.NewWithBody(), Hooks: game}, Attach: func(r *server.Room) { room = r }}, err
@@ -57,9 +57,10 @@ func crossing(q server.RoomRequest) (*server.RoomGame, error) {
 // before is stale there.
 func TestLivePageMoves(t *testing.T) {
 	t.Parallel()
+	var c crossing
 	s := must.Get(server.Listen(server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Web: &server.WebConfig{}, Rooms: &server.RoomsConfig{
-			Kinds:   map[string]server.RoomKind{"lobby": {New: crossing, Pinned: true}, "match": {New: crossing, Pinned: true}},
+			Kinds:   map[string]server.RoomKind{"lobby": {New: c.newRoom, Pinned: true}, "match": {New: c.newRoom, Pinned: true}},
 			Default: "lobby",
 		},
 	}))
@@ -71,7 +72,11 @@ func TestLivePageMoves(t *testing.T) {
 		require.NoError(t, <-served)
 	})
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
-		report := b.Open(t, liveSite(t, "http://"+s.AdminAddr().String(), liveRooms), "/live").Next()
+		c.opened.Store(false)
+		page := b.Open(t, liveSite(t, "http://"+s.AdminAddr().String(), liveRooms), "/live")
+		require.JSONEq(t, `"holds"`, string(page.Next()))
+		c.opened.Store(true)
+		report := page.Next()
 		t.Logf("%s", report)
 		var p struct {
 			Held   []string
@@ -109,7 +114,7 @@ func TestOperatorPageShowsCluster(t *testing.T) {
 	t.Parallel()
 	s := must.Get(server.Listen(server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Web: &server.WebConfig{}, Cluster: shownCluster{},
-		Rooms: &server.RoomsConfig{Kinds: map[string]server.RoomKind{"lobby": {New: crossing}}},
+		Rooms: &server.RoomsConfig{Kinds: map[string]server.RoomKind{"lobby": {New: new(crossing).newRoom}}},
 	}))
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)

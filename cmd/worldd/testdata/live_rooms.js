@@ -15,6 +15,7 @@ const inView = () => Number(document.querySelector("#kinds b")?.textContent ?? 0
 
 await until("first room", () => document.body.classList.contains("joined") && room.value === "lobby")
 await until("handle", () => held().some(line => line.includes("in view")))
+await browsertest.report("holds")
 await until("next room", () => room.value === "match")
 await until("handle of the first room", () => held().some(line => line.includes("of another room")))
 await until("entity of the next room", () => held().some(line => line.includes("in view")) || inView() > 0)
