@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/loopback"
 )
 
 // process is a server that the test ends by signals.
@@ -51,10 +51,7 @@ func TestLobbyAfterKill(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer stop()
-	c, err := net.ListenPacket("udp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, c.Close())
-	p := &process{crowd: &crowd{T: t, ctx: ctx, config: client.Config{Addr: c.LocalAddr().String(), InsecureDev: true, Room: "lobby"}}, dir: t.TempDir()}
+	p := &process{crowd: &crowd{T: t, ctx: ctx, config: client.Config{Addr: loopback.Reserve(t, 1)[0], InsecureDev: true, Room: "lobby"}}, dir: t.TempDir()}
 	p.start()
 	players := p.enter("ann", "bob", "eve", "joe")
 	p.until("they fight", all(players, func(p *Player) bool { round, _ := p.Match(); return round == fight && flies(p) }))
