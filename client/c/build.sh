@@ -6,6 +6,10 @@ kind=${1:?usage: build.sh shared|static FOLDER}
 mkdir -p "${2:?usage: build.sh shared|static FOLDER}/lib/cmake/worldd" "$2/include"
 to=$(cd "$2" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")"
+command -v go >/dev/null || {
+	echo "build.sh: go is not installed: get Go 1.26 from https://go.dev/dl" >&2
+	exit 1
+}
 number() { sed -n "s/^#define WD_VERSION_$1 //p" worldd.h; }
 major=$(number MAJOR) version=$(number MAJOR).$(number MINOR).$(number PATCH)
 system=$(go env GOOS)
@@ -22,6 +26,7 @@ static.*) mode=c-archive file=libworldd.a link= ;;
 	exit 2
 	;;
 esac
+echo "build.sh: compiling $to/lib/$file; the first time takes minutes" >&2
 CGO_ENABLED=1 go build -buildvcs=false -buildmode=$mode -ldflags="-s -w -extldflags '$link'" -o "$to/lib/$file" .
 rm -f "$to/lib/"{libworldd,worldd}.h "$to/lib/libworldd.so.$version.h" "$to/lib/libworldd.so.$major.h" "$to/lib/libworldd.so.$(number MAJOR).$(number MINOR).h" # cgo's own
 if [[ $file == libworldd.so.* ]]; then
