@@ -3,7 +3,6 @@
 package host
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/replication/schema"
@@ -57,9 +57,7 @@ func TestKillWhileARoomEnds(t *testing.T) {
 	shorttest.Skip(t, "kills processes")
 	i := installations(t, t.TempDir())[1]
 	folder := filepath.Join(i.image, "room")
-	socket := must.Get(net.ListenPacket("udp", "127.0.0.1:0"))
-	addr := socket.LocalAddr().String()
-	require.NoError(t, socket.Close())
+	addr := loopback.Reserve(t, 1)[0]
 	start := func() *serverProcess {
 		s := i.start("--listen="+addr, "--journal=always")
 		s.until("serves", func() bool { return strings.Contains(s.output(), `"serving"`) })

@@ -4,9 +4,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -37,6 +39,18 @@ func (p *process) start(args ...string) {
 	require.NoError(p, p.run.Start())
 }
 
+// awaitServing waits until the first server serves: to dial before may fail. Clients that reconnect try again.
+func (p *process) awaitServing() {
+	for {
+		log, err := os.ReadFile(filepath.Join(p.dir, "log"))
+		require.NoError(p, errors.Join(err, p.ctx.Err()), "%s", log)
+		if strings.Contains(string(log), `"serving"`) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 func (p *process) end(by syscall.Signal) error {
 	require.NoError(p, p.run.Process.Signal(by))
 	return p.run.Wait()
@@ -53,6 +67,7 @@ func TestLobbyAfterKill(t *testing.T) {
 	defer stop()
 	p := &process{crowd: &crowd{T: t, ctx: ctx, config: client.Config{Addr: loopback.Reserve(t, 1)[0], InsecureDev: true, Room: "lobby"}}, dir: t.TempDir()}
 	p.start()
+	p.awaitServing()
 	players := p.enter("ann", "bob", "eve", "joe")
 	p.until("they fight", all(players, func(p *Player) bool { round, _ := p.Match(); return round == fight && flies(p) }))
 	waiting := p.enter("sue")[0]
