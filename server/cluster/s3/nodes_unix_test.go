@@ -183,9 +183,13 @@ func TestNodeLostWithItsDisk(t *testing.T) {
 	lost, heir := "a", "b"
 	for range 5 {
 		serve(heir)
+		epoch, tick := n.saved()
+		n.until("the bucket has the next image", func() bool { // the newest one may not be in the directory yet
+			_, next := n.saved()
+			return next > tick
+		})
 		n.end(lost, syscall.SIGKILL)
 		require.NoError(t, os.RemoveAll(filepath.Join(n.dir, lost)))
-		epoch, tick := n.saved()
 		require.GreaterOrEqual(t, n.clock(heir), tick)
 		require.Contains(t, n.log(heir), "the room's image is another node's")
 		n.until("the bucket has the heir's image alone", func() bool {
