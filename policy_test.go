@@ -196,7 +196,7 @@ server              113
 server/host          16
 server/outbox        16
 server/token         12
-world               203
+world               205
 `
 
 // topLevel is everything that may lie in the root, besides *.md.

@@ -122,9 +122,13 @@ func (l *loop) tickUntil(ctx context.Context) (err error) {
 		if thawed {
 			l.core.DropInputs() // sent before their clients saw the freeze
 		}
-		debt := time.Since(due) / l.interval
+		late := time.Since(due)
+		debt := late / l.interval
 		skipped := max(debt-max(minDebtTicks, maxDebt/l.interval), 0)
 		l.countPunctuality(debt > 0, uint64(skipped), stallCause(spent, debt*l.interval))
+		if debt > 0 {
+			l.core.World().NoteLate(late)
+		}
 		due = due.Add((1 + skipped) * l.interval)
 		left := l.core.TicksLeft()
 		l.warnRunEnd(left)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -86,6 +87,34 @@ func TestLoopCatchesUp(t *testing.T) {
 		require.EqualValues(t, 500, r.Tick.Count)
 		require.NotZero(t, r.Tick.Late)
 		require.InEpsilon(t, 4*testInterval, r.Tick.Max, 0.01)
+	})
+}
+
+// A recording notes the ticks that the server counts as late.
+func TestLoopRecordsLateTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTestLoop(t, func(tick uint64) time.Duration {
+			if tick == 100 {
+				return 4*testInterval + time.Millisecond
+			}
+			return 0
+		})
+		var img world.Image
+		l.core.World().TakeImage(&img)
+		var file bytes.Buffer
+		recorder := must.Get(l.core.World().Record(&file, &img, 60))
+		runFor(t, l, 10*time.Second-testInterval/4)
+		require.NoError(t, recorder.Close())
+		w := must.Get(world.New(world.Config{TickHz: 50}))
+		replay := must.Get(w.Replay(&file))
+		late := map[uint64]time.Duration{}
+		for replay.Next() == nil {
+			if by, _ := replay.Late(); by > 0 {
+				late[w.Tick()] = by
+			}
+		}
+		require.EqualValues(t, len(late), l.report().Tick.Late)
+		require.Equal(t, map[uint64]time.Duration{101: 61 * time.Millisecond, 102: 41 * time.Millisecond, 103: 21 * time.Millisecond}, late)
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -21,8 +23,9 @@ import (
 // sums: the head, the parts, and all step records including the present one.
 const (
 	recordMagic     = "wrec"
-	recordVersion   = 5 // in version 4, hashes covered all slots of large worlds
-	recordWhole     = 4 // the oldest version that is read: before, bodies fell asleep by speed alone
+	recordVersion   = 6 // steps say that they began late
+	recordUntimed   = 5 // the last version in which no step does
+	recordWhole     = 4 // the oldest version that is read: its hashes cover all slots of large worlds
 	stepHeaderBytes = 12
 	// maxStepBytes bounds a step record for readers: a million spawns are 50 MB.
 	maxStepBytes = 1 << 28
@@ -113,6 +116,16 @@ func (r *Recorder) Close() error {
 		}
 	}
 	return r.calls.err
+}
+
+// NoteLate notes in the recording of the world, if there is one, that the next step begins late by the caller's clock.
+// The world stays as it is. Replay.Late returns the time.
+func (w *World) NoteLate(by time.Duration) {
+	if r := w.recorder; r != nil && r.calls.err == nil && !w.running {
+		ms := (by-1)/time.Millisecond + 1
+		r.calls.op(opLate)
+		r.calls.u32(uint32(min(max(ms, 1), math.MaxUint32)))
+	}
 }
 
 // begin starts the record of the next step with its tick.

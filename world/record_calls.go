@@ -32,6 +32,7 @@ const (
 	opHashes
 	opDestroyBecause
 	opForgetPrograms // the next program has number 0 again
+	opLate           // in recordings: how late the step began in ms, rounded up
 )
 
 // callEncoder encodes the calls that change a world between two steps, for a recording or a journal. Writes

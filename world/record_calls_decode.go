@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"time"
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
@@ -19,12 +20,13 @@ type callDecoder struct {
 	programs []*field.Program
 	parts    int // number of hashes behind opHashes
 	wanted   []uint64
+	late     time.Duration
 }
 
 // apply repeats the calls before a step. It returns the name of the first call whose outcome differs: only
 // successful calls are encoded. It returns false if the calls are incomplete.
 func (d *callDecoder) apply(calls []byte) (differs string, complete bool) {
-	d.rest, d.wanted = calls, d.wanted[:0]
+	d.rest, d.wanted, d.late = calls, d.wanted[:0], 0
 	for len(d.rest) > 0 {
 		code := d.byte()
 		if !d.applyOp(code) {
@@ -41,7 +43,7 @@ var opNames = [...]string{
 	opSpawn: "Spawn", opDeferSpawn: "DeferSpawn", opApplyDeferred: "ApplyDeferred", opDestroy: "Destroy", opPosition: "SetPosition", opVelocity: "SetVelocity", opWake: "Wake",
 	opSleep: "Sleep", opSet: "Set", opUnset: "Remove", opAddEffect: "AddEffect", opMoveEffect: "MoveEffect",
 	opEffectParams: "SetEffectParams", opRemoveEffect: "RemoveEffect", opRandom: "Rand", opHashes: "",
-	opDestroyBecause: "DestroyBecause", opForgetPrograms: "",
+	opDestroyBecause: "DestroyBecause", opForgetPrograms: "", opLate: "",
 }
 
 // applyOp repeats one call. It returns false if the outcome differs.
@@ -80,6 +82,9 @@ func (d *callDecoder) applyOp(code byte) bool {
 		return new(rand.PCG).UnmarshalBinary(state) == nil && w.pcg.UnmarshalBinary(state) == nil
 	case opForgetPrograms:
 		d.programs = nil
+		return true
+	case opLate:
+		d.late = time.Duration(d.u32()) * time.Millisecond
 		return true
 	case opHashes:
 		for range d.parts {

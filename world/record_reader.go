@@ -34,7 +34,7 @@ func newRecordingReader(from io.Reader) (*recordingReader, error) {
 	}
 	r.version = binary.LittleEndian.Uint32(head[4:])
 	if r.version < recordWhole || r.version > recordVersion {
-		return nil, fmt.Errorf("%w: version %d; this program reads %d and %d", ErrRecording, r.version, recordWhole, recordVersion)
+		return nil, fmt.Errorf("%w: version %d; this program reads %d to %d", ErrRecording, r.version, recordWhole, recordVersion)
 	}
 	r.every = binary.LittleEndian.Uint32(head[8:])
 	return r, nil

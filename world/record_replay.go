@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 )
 
 // ErrRecording: the bytes are not a recording, are damaged, or were written by another
@@ -118,6 +119,12 @@ func (r *Replay) Image() *Image { return r.image }
 
 // Checked returns the number of steps compared with recorded hashes.
 func (r *Replay) Checked() uint64 { return r.checked }
+
+// Late returns how late the newest step began when it was recorded, in whole milliseconds; 0 if it was on time. known is
+// false for a recording of a version that does not say.
+func (r *Replay) Late() (by time.Duration, known bool) {
+	return r.calls.late, r.reader.version > recordUntimed
+}
 
 // Next repeats a step: the recorded calls, the step, and a comparison with the recorded
 // hashes, if there are any. It returns io.EOF at the end of a closed recording without

@@ -366,7 +366,7 @@ func TestReadImageInfoOfRecording(t *testing.T) {
 	info := must.Get(world.ReadImageInfo(bytes.NewReader(file)))
 	require.Equal(t, world.Program{Name: "shop", Version: "v1.2"}, info.Program)
 	require.EqualValues(t, 20, info.Tick)
-	require.Equal(t, world.RecordingInfo{Format: 5, Every: 2, Last: 24, Closed: true}, *info.Recording)
+	require.Equal(t, world.RecordingInfo{Format: 6, Every: 2, Last: 24, Closed: true}, *info.Recording)
 	end := len(file)
 	for at := 0; at < len(file); at += shorttest.Pick(1, 7) {
 		wrong := bytes.Clone(file)

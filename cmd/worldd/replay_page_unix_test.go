@@ -25,6 +25,7 @@ type replayProbed struct {
 	Verdict, Difference              string
 	Crates, Colours                  int
 	Player, Death, NoDeath, Followed string
+	Late, Lateness, NoLate           string
 	Born, Before, After, Inspected   string
 	Second, Played, Paused           int
 	Trouble                          string
@@ -53,6 +54,9 @@ func TestReplayPage(t *testing.T) {
 		require.Regexp(t, `^tick 31: avatar \d+v\d+ was spawned$`, p.Player)
 		require.Regexp(t, `^tick \d\d: spark \d+v\d+ was destroyed`, p.Death)
 		require.Equal(t, "none before this tick", p.NoDeath)
+		require.Equal(t, "tick 41: began 250 ms late on the server", p.Late)
+		require.Equal(t, "1, most by 250ms at tick 41", p.Lateness)
+		require.Equal(t, "none after this tick", p.NoLate)
 		require.Regexp(t, `^Following \d+v\d+\. $`, p.Followed)
 		require.Contains(t, p.Born, "live")
 		require.Contains(t, p.Born, "position: ")

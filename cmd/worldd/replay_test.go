@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// recording is a recording of a scene's first second and a half.
+// recording is a recording of a scene's first second and a half, whose tick 41 began late.
 func recording(t *testing.T, name string, system func(*world.World)) []byte {
 	t.Helper()
 	file := must.Get(scenes.Named(name))
@@ -29,6 +30,9 @@ func recording(t *testing.T, name string, system func(*world.World)) []byte {
 	for range 90 {
 		if scene.World.Tick() == 30 {
 			must.Get(scene.Join())
+		}
+		if scene.World.Tick() == 40 {
+			scene.World.NoteLate(250 * time.Millisecond)
 		}
 		scene.World.Step()
 	}
@@ -54,6 +58,7 @@ func TestReplayCommand(t *testing.T) {
 		err    string
 	}{
 		{"good", good, "calm", exitOK, "ticks 0 to 90 replayed, 90 compared", ""},
+		{"late ticks", good, "calm", exitOK, "late ticks: 1, most by 250ms at tick 41", ""},
 		{"says what it repeats", good, "calm", exitOK, "commands and hooks were not called again", ""},
 		{"other code", other, "calm", exitError, "ticks 0 to 70", "first after tick 70: in bodies"},
 		{"cut", good[:len(good)-50], "calm", exitOK, "its server died", ""},

@@ -155,7 +155,7 @@ func TestImageInfoOfRecording(t *testing.T) {
 	require.NoError(t, file.Close())
 	status, text, errs = playOf(t, tag(), "image", "info", path)
 	require.Equal(t, exitOK, status, errs)
-	for _, part := range []string{"tag v7, in format 5", "tick 30, 30 a second: 1s", "to tick 90: 2s, compared every 5 ticks, in format 5, closed", "8 in 8 slots", "kind ball"} {
+	for _, part := range []string{"tag v7, in format 5", "tick 30, 30 a second: 1s", "to tick 90: 2s, compared every 5 ticks, in format 6, closed", "8 in 8 slots", "kind ball"} {
 		require.Contains(t, text, part)
 	}
 	status, text, errs = playOf(t, tag(), "image", "info", "--json", path)
@@ -163,7 +163,7 @@ func TestImageInfoOfRecording(t *testing.T) {
 	var report imageReport
 	require.NoError(t, json.Unmarshal([]byte(text), &report))
 	require.Equal(t, "tag", report.Program)
-	require.Equal(t, &recordingReport{Format: 5, LastTick: 90, Seconds: 2, Every: 5, Closed: true}, report.Recording)
+	require.Equal(t, &recordingReport{Format: 6, LastTick: 90, Seconds: 2, Every: 5, Closed: true}, report.Recording)
 }
 
 // image info describes a segment of a journal: whole, torn, damaged or lossy.

@@ -49,12 +49,16 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 	for _, change := range replay.Image().Changes() {
 		p.printLine("differs from the recorded world: %v", change)
 	}
-	for err == nil && ctx.Err() == nil {
-		err = replay.Next()
-	}
 	w := g.World
+	var late lateness
+	for err == nil && ctx.Err() == nil {
+		if err = replay.Next(); err == nil {
+			late.addTick(replay, w.Tick())
+		}
+	}
 	p.printLine("%s: ticks %d to %d replayed, %d compared, state hash %016x",
 		c.File, replay.Image().Tick(), w.Tick(), replay.Checked(), w.StateHash())
+	p.printLine("late ticks: %v", late)
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("interrupted before the end of the recording")

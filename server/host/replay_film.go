@@ -43,6 +43,7 @@ type film struct {
 	events []moment       // in order
 	full   bool           // later moments are missing
 	slow   []slowTick
+	late   lateness
 
 	end     error // of the replay: io.EOF, a *world.DivergenceError or world.ErrRecording
 	image   world.Image
@@ -63,6 +64,7 @@ type moment struct {
 	kind   world.KindID
 	what   momentKind
 	cause  uint8
+	lateMS uint32
 }
 
 type momentKind uint8
@@ -71,9 +73,11 @@ const (
 	momentDeath momentKind = iota
 	momentSpawn            // of an avatar
 	momentStop             // a body was quarantined
+	momentLate             // the tick began late on the server
+	momentSlow             // the tick took long to replay
 )
 
-// slowTick is a tick among those that took longest to replay: recordings hold no times.
+// slowTick is a tick among those that took longest to replay: recordings do not say how long ticks took.
 type slowTick struct {
 	tick uint64
 	took time.Duration
@@ -135,17 +139,20 @@ func (f *film) addKeyframe() error {
 func (f *film) noteTick(took time.Duration) {
 	w := f.game.World
 	f.last = w.Tick()
+	if late := f.late.addTick(f.replay, w.Tick()); late > 0 {
+		f.noteMoment(moment{tick: w.Tick(), what: momentLate, lateMS: uint32(late / time.Millisecond)})
+	}
 	for e, cause := range w.Destroyed() {
-		f.noteMoment(moment{w.Tick(), e, f.kindOf(e), momentDeath, cause})
+		f.noteMoment(moment{w.Tick(), e, f.kindOf(e), momentDeath, cause, 0})
 	}
 	for e := range w.Spawned() {
 		f.noteKind(e)
 		if kind := f.kindOf(e); slices.Contains(f.game.Avatars, kind) {
-			f.noteMoment(moment{w.Tick(), e, kind, momentSpawn, 0})
+			f.noteMoment(moment{w.Tick(), e, kind, momentSpawn, 0, 0})
 		}
 	}
 	for q := range w.Quarantined() {
-		f.noteMoment(moment{w.Tick(), q.Entity, f.kindOf(q.Entity), momentStop, 0})
+		f.noteMoment(moment{w.Tick(), q.Entity, f.kindOf(q.Entity), momentStop, 0, 0})
 	}
 	at, _ := slices.BinarySearchFunc(f.slow, took, func(s slowTick, t time.Duration) int { return int(t - s.took) })
 	if at < maxSlow {
@@ -224,7 +231,7 @@ func (f *film) restore(k *keyframe) error {
 type jump struct {
 	from   uint64
 	back   bool
-	what   string       // deaths, players, stops or slow; followed: all of the entity
+	what   string       // deaths, players, stops, late or slow; followed: all of the entity
 	entity world.Entity // if set, its moments alone
 }
 
@@ -239,7 +246,7 @@ func (f *film) find(j jump) (m moment, found bool) {
 	if j.what == "slow" {
 		for _, s := range f.slow {
 			if better(s.tick) {
-				m, found = moment{tick: s.tick}, true
+				m, found = moment{tick: s.tick, what: momentSlow}, true
 			}
 		}
 		return m, found
@@ -254,6 +261,8 @@ func (f *film) find(j jump) (m moment, found bool) {
 
 func (f *film) matches(m *moment, j *jump) bool {
 	switch {
+	case m.what == momentLate || j.what == "late":
+		return m.what == momentLate && j.what == "late" && m.entity == j.entity
 	case j.entity != 0 || j.what == "followed":
 		return m.entity == j.entity
 	case j.what == "players":

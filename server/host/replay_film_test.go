@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// recordTag records 200 ticks of the game tag, in which balls come and go.
+// recordTag records 200 ticks of the game tag, in which balls come and go and some ticks are late.
 func recordTag(t *testing.T) (file []byte, hashes map[uint64]uint64) {
 	d := tag()
 	g := must.Get(d.buildInstance(Options{}))
@@ -28,6 +29,8 @@ func recordTag(t *testing.T) (file []byte, hashes map[uint64]uint64) {
 			balls = append(balls, must.Get(g.Hooks.Join(nil)))
 		case 30:
 			g.World.DestroyBecause(balls[len(balls)-1], 3)
+		case 35:
+			g.World.NoteLate(time.Duration(g.World.Tick()) * time.Millisecond)
 		}
 		g.World.Step()
 		hashes[g.World.Tick()] = g.World.StateHash()
@@ -85,6 +88,11 @@ func TestFilmFinds(t *testing.T) {
 		{jump{from: 31, what: "followed", entity: ball, back: true}, 11, "was spawned"},
 		{jump{from: 31, what: "followed", entity: ball}, 0, ""},
 		{jump{from: 0, what: "stops"}, 0, ""},
+		{jump{from: 0, what: "late"}, 36, "began 35 ms late on the server"},
+		{jump{from: 36, what: "late"}, 76, "began 75 ms late on the server"},
+		{jump{from: 36, what: "late", back: true}, 0, ""},
+		{jump{from: 0, what: "late", entity: ball}, 0, ""},
+		{jump{from: 200, what: "followed", back: true}, 0, ""},
 	} {
 		m, found := f.find(c.jump)
 		require.Equal(t, c.tick != 0, found, "%+v", c.jump)
@@ -93,6 +101,7 @@ func TestFilmFinds(t *testing.T) {
 			require.Contains(t, f.describeMoment(m), c.text)
 		}
 	}
+	require.Equal(t, "5, most by 195ms at tick 196", f.late.String())
 	_, found := f.find(jump{what: "slow"})
 	require.True(t, found)
 	few := newTagFilm(t, file, filmLimits{50, maxKeyframeBytes, 3})

@@ -54,7 +54,9 @@ type filmInfo struct {
 	Players  []uint64 `json:"players"`
 	Stops    []uint64 `json:"stops"`
 	Slow     []uint64 `json:"slow"`
-	Full     bool     `json:"full"` // later moments are not known
+	Late     []uint64 `json:"late"`
+	Lateness string   `json:"lateness"` // how many ticks were late
+	Full     bool     `json:"full"`     // later moments are not known
 }
 
 // showPage serves the page of a recording until ctx ends.
@@ -98,7 +100,7 @@ func newFilmPage(f *film, path, game string) (*filmPage, error) {
 	about := filmInfo{
 		File: filepath.Base(path), Game: game, Schema: s.Text(), First: f.first, Last: f.last, TickHz: f.game.World.TickHz(),
 		Compared: f.replay.Checked(), Deaths: make([]int, timelineColumns), Full: f.full,
-		Differs: []string{}, Changes: []string{}, Players: []uint64{}, Stops: []uint64{}, Slow: []uint64{},
+		Differs: []string{}, Changes: []string{}, Players: []uint64{}, Stops: []uint64{}, Slow: []uint64{}, Late: []uint64{},
 	}
 	for _, change := range f.replay.Image().Changes() {
 		about.Changes = append(about.Changes, fmt.Sprint(change))
@@ -111,6 +113,8 @@ func newFilmPage(f *film, path, game string) (*filmPage, error) {
 			about.Deaths[min((m.tick-f.first)*timelineColumns/max(f.last-f.first, 1), timelineColumns-1)]++
 		case m.what == momentStop && len(about.Stops) < maxMarks:
 			about.Stops = append(about.Stops, m.tick)
+		case m.what == momentLate && len(about.Late) < maxMarks:
+			about.Late = append(about.Late, m.tick)
 		}
 		if f.matches(m, &jump{what: "players"}) && len(about.Players) < maxMarks {
 			about.Players = append(about.Players, m.tick)
@@ -119,6 +123,7 @@ func newFilmPage(f *film, path, game string) (*filmPage, error) {
 	for _, s := range f.slow {
 		about.Slow = append(about.Slow, s.tick)
 	}
+	about.Lateness = f.late.String()
 	return &filmPage{film: f, about: about}, nil
 }
 
@@ -199,14 +204,20 @@ func (p *filmPage) find(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := foundMoment{Tick: m.tick, Text: "among the slowest ticks of this replay"}
+	if m.what != momentSlow {
+		answer.Text = p.film.describeMoment(m)
+	}
 	if m.entity != 0 {
-		answer.Handle, answer.Text = m.entity.String(), p.film.describeMoment(m)
+		answer.Handle = m.entity.String()
 	}
 	answerJSON(w, answer)
 }
 
-// describeMoment says what happened to which entity.
+// describeMoment says what happened to which entity, or how late the tick was.
 func (f *film) describeMoment(m moment) string {
+	if m.what == momentLate {
+		return fmt.Sprintf("began %d ms late on the server", m.lateMS)
+	}
 	text := fmt.Sprintf("%s %v", f.game.World.Kinds()[m.kind].Name, m.entity)
 	switch m.what {
 	case momentSpawn:

@@ -70,6 +70,7 @@ class Player {
     setText('ticks', `${r.first.toLocaleString('en')} to ${r.last.toLocaleString('en')}`)
     setText('length', clockOf((r.last - r.first) / r.tick_hz))
     setText('compared', r.compared)
+    setText('late', r.lateness)
     setText('verdict', printable(r.end))
     element('verdict').classList.toggle('bad', r.differs.length > 0)
     const go = element('differs')

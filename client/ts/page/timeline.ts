@@ -19,6 +19,8 @@ export interface Recording {
   readonly players: readonly number[]
   readonly stops: readonly number[]
   readonly slow: readonly number[]
+  readonly late: readonly number[]
+  readonly lateness: string
   readonly full: boolean
 }
 
@@ -135,7 +137,7 @@ export class Timeline {
 
   /** Draws deaths as bars, and marks above them. */
   #drawStrip(tick: number): void {
-    const { first, last, deaths, players, stops, slow, differs } = this.#recording
+    const { first, last, deaths, players, stops, slow, late, differs } = this.#recording
     const strip = this.#strip
     const width = Math.round(strip.clientWidth * devicePixelRatio)
     const height = Math.round(strip.clientHeight * devicePixelRatio)
@@ -155,6 +157,7 @@ export class Timeline {
     }
     mark(players, 'good')
     mark(slow, 'kind2')
+    mark(late, 'kind3')
     mark(stops, 'edge')
     if (differs.length > 0) mark([last], 'edge')
     pen.fillStyle = this.#palette.of('accent')

@@ -38,6 +38,10 @@ const noDeath = await jump("deaths", "previous").then(async found => {
   return { found, none: await jump("deaths", "previous") }
 })
 
+const late = await jump("late", "next")
+await until("late tick", () => tick() === 41)
+const noLate = await jump("late", "next")
+await seek(1)
 const player = await jump("players", "next")
 await until("player", () => tick() === 31)
 byId("handle").value = /\d+v\d+/.exec(player)[0]
@@ -75,7 +79,7 @@ function dispatchKey(code, shiftKey) {
 
 const requests = performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:") && !n.startsWith("blob:"))
 browsertest.report({
-  verdict, difference, crates: crates(), colours: new Set(pixels).size, player, death: noDeath.found, noDeath: noDeath.none, followed,
+  verdict, difference, crates: crates(), colours: new Set(pixels).size, player, late, lateness: text("late"), noLate, death: noDeath.found, noDeath: noDeath.none, followed,
   born, before, after, inspected, second, played, paused: tick(), trouble: text("trouble"),
   requests, axe: await axeFindings(),
 })
