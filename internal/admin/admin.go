@@ -248,10 +248,27 @@ func Handler(c Config) (http.Handler, error) {
 	mux.HandleFunc("POST /uncordon", p.uncordon)
 	mux.HandleFunc("GET /drain", p.whatIsLeft)
 	mux.HandleFunc("POST /drain", p.drain)
-	mux.Handle(gamePath, c.gameRoutes())
+	if c.Routes != nil {
+		mux.Handle(gamePath, http.StripPrefix(gamePath[:len(gamePath)-1], c.Routes))
+	}
 	mux.HandleFunc("POST /seats", p.reserveSeats)
 	mux.HandleFunc("POST "+signalsPath+"{name}", p.signal)
-	return mux, nil
+	return nameIndex(mux), nil
+}
+
+// nameIndex makes requests for unknown paths learn where the paths are listed. A pattern of mux for all other paths
+// would hide which methods a known path has.
+func nameIndex(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked := r.WithContext(r.Context())
+		for _, asked.Method = range []string{http.MethodGet, http.MethodPost} {
+			if _, pattern := mux.Handler(asked); pattern != "" {
+				mux.ServeHTTP(w, r)
+				return
+			}
+		}
+		http.Error(w, fmt.Sprintf("the admin port has no page %s: GET / lists its pages", printable.Text(r.URL.Path)), http.StatusNotFound)
+	})
 }
 
 // pages holds the handlers that report on the server.

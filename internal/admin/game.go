@@ -2,23 +2,14 @@ package admin
 
 import (
 	"fmt"
-	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
 )
 
-// gamePath begins the paths of the game's own routes.
+// gamePath begins the paths of the game's own routes, which do not see it.
 const gamePath = "/game/"
-
-// gameRoutes returns the handler of the game's own routes, which receives paths without gamePath.
-func (c Config) gameRoutes() http.Handler {
-	if c.Routes == nil {
-		return http.NotFoundHandler()
-	}
-	return http.StripPrefix(gamePath[:len(gamePath)-1], c.Routes)
-}
 
 // newGatherer returns what collects the metrics of the server and of the game.
 func (c Config) newGatherer() (prometheus.Gatherer, error) {
