@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -93,6 +95,41 @@ func (r *recordings) noteRoom(room string, recorded bool) {
 // oldRecording is how long a room has not been recorded before its recording may be removed for
 // another.
 const oldRecording = 30 * 24 * time.Hour
+
+// findRecording returns the path of a recording. If name is the folder of serve --record, it is the recording of the room.
+func (p *program) findRecording(name string, room server.RoomRequest) (path string, err error) {
+	info, err := os.Stat(name)
+	if p.Rooms == nil || err != nil || !info.IsDir() {
+		return name, nil // opening it says what is wrong
+	}
+	path = filepath.Join(name, filepath.FromSlash(room.Name)+recordingSuffix)
+	if _, err = os.Stat(path); room.Name != "" && !errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	rooms, err := recordedRooms(name)
+	switch {
+	case err != nil:
+		return "", usageError("cannot list the recordings: %w", err)
+	case len(rooms) == 0:
+		return "", usageError("%s is a folder without recordings of rooms: give the folder of serve --record, or a file", name)
+	}
+	return "", usageError("%s has no recording of room %q: set --room to one of its rooms, %s", name, room.Name, shortList(rooms))
+}
+
+// recordedRooms returns the names of the rooms that have a recording in the folder of serve --record, in their order.
+func recordedRooms(folder string) (rooms []string, err error) {
+	for _, pattern := range []string{"*" + recordingSuffix, "*/*" + recordingSuffix} {
+		files, err := fs.Glob(os.DirFS(folder), pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			rooms = append(rooms, strings.TrimSuffix(f, recordingSuffix))
+		}
+	}
+	slices.Sort(rooms)
+	return rooms, nil
+}
 
 // allowRecording makes the folder of a recording. If the kind has its maximum, it removes the
 // oldest recording that is older than oldRecording, or returns an error if there is none.

@@ -14,7 +14,7 @@ import (
 
 // replayCommand verifies a recording.
 type replayCommand struct {
-	File   string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record."`
+	File   string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record. For games with rooms: a file, or the folder with the room of --room."`
 	Page   bool   `help:"Show the recording in a browser, with a time line, until Ctrl-C."`
 	Listen string `placeholder:"HOST:PORT" help:"TCP address of the page, on loopback (127.0.0.1:0; needs --page)."`
 
@@ -57,7 +57,7 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 		}
 	}
 	p.printLine("%s: ticks %d to %d replayed, %d compared, state hash %016x",
-		c.File, replay.Image().Tick(), w.Tick(), replay.Checked(), w.StateHash())
+		file.Name(), replay.Image().Tick(), w.Tick(), replay.Checked(), w.StateHash())
 	p.printLine("late ticks: %v", late)
 	switch {
 	case ctx.Err() != nil:
@@ -70,16 +70,19 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 		p.printLine(effectsReplayed)
 		return nil
 	}
-	err = fmt.Errorf("%s: %w", c.File, fileError{err})
+	err = fmt.Errorf("%s: %w", file.Name(), fileError{err})
 	if differs, ok := errors.AsType[*world.DivergenceError](err); ok && differs.RulesDiffer && p.Worlds != nil {
 		err = fmt.Errorf("%w; if it is not a recording of the world %q, set --world to the served file", err, o.World)
 	}
 	return err
 }
 
-// openReplay builds the world of a recording, ready to replay. The caller must close the file at
+// openReplay builds the world of a recording, ready to replay. name may be the folder of a game with rooms. The caller must close the file at
 // the end.
 func (p *program) openReplay(name string, o Options) (g *Instance, replay *world.Replay, recording *os.File, err error) {
+	if name, err = p.findRecording(name, o.Room); err != nil {
+		return nil, nil, nil, err
+	}
 	if g, err = p.buildInstance(o); err != nil {
 		return nil, nil, nil, err
 	}

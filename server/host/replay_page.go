@@ -75,7 +75,7 @@ func (c *replayCommand) showPage(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	page, err := newFilmPage(f, c.File, p.Name)
+	page, err := newFilmPage(f, file.Name(), p.Name)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *replayCommand) showPage(ctx context.Context, p *program) error {
 		return err
 	}
 	port.Start()
-	p.printLine("%s: ticks %d to %d, %d compared; %s", c.File, f.first, f.last, f.replay.Checked(), page.about.End)
+	p.printLine("%s: ticks %d to %d, %d compared; %s", file.Name(), f.first, f.last, f.replay.Checked(), page.about.End)
 	p.printLine("watch it in a browser: http://%v/replay (Ctrl-C ends it)", port.Addr())
 	<-ctx.Done()
 	return port.Close()

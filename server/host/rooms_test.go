@@ -234,6 +234,16 @@ func TestServeRooms(t *testing.T) {
 	require.FileExists(t, filepath.Join(records, "lobby.recording.old-1"))
 	status, out = runInn(t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "lobby")
 	require.Equal(t, exitOK, status, out)
+	for _, command := range []string{"replay", "inspect"} { // take the folder as well
+		status, out = runInn(t.Context(), inn(), command, records, "--room", "lobby")
+		require.NotEqual(t, exitUsage, status, out)
+		status, out = runInn(t.Context(), inn(), command, records, "--room", "room/1")
+		require.Equal(t, exitUsage, status, out)
+		require.Contains(t, out, records+` has no recording of room "room/1": set --room to one of its rooms, 1: lobby`)
+		status, out = runInn(t.Context(), inn(), command, images, "--room", "lobby")
+		require.Equal(t, exitUsage, status, out)
+		require.Contains(t, out, "is a folder without recordings of rooms")
+	}
 	status, out = runInn(t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "../lobby")
 	require.Equal(t, exitUsage, status, out)
 	other := inn()
@@ -380,6 +390,7 @@ func TestRecordingsAreBounded(t *testing.T) {
 		status, out := runInn(t.Context(), inn(), "replay", file(room), "--room", room)
 		require.Equal(t, exitOK, status, out)
 	}
+	require.Equal(t, []string{"lobby", "room/a"}, must.Get(recordedRooms(dir)))
 	for i := range 9 - 2 {
 		require.NoError(t, os.WriteFile(file(fmt.Sprint("room/", i)), nil, 0o600))
 	}
