@@ -160,7 +160,7 @@ func TestCompactRegularly(t *testing.T) {
 	first, err := stores[0].Swap(t.Context(), cluster.Swap{Key: "k", Value: []byte{}})
 	require.NoError(t, err)
 	for {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		err := stores[1].Watch(ctx, "", first-1, func(cluster.Entry) {})
 		cancel()
 		if errors.Is(err, cluster.ErrCompacted) {
