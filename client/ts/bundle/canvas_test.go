@@ -37,7 +37,12 @@ async function useTools(root) {
   const press = key => root.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, composed: true, cancelable: true }))
   const panel = () => root.querySelector("[role=tabpanel]:not([hidden])")
   root.querySelector("button").click() // as Enter and Space do
-  for (let i = 0; i < 3; i++, press("ArrowRight")) panels[root.activeElement.textContent] = panel().innerText
+  const ready = { Connection: /snapshots\s+\d/, Avatar: /live\s+kind/, Truth: /live/ } // the page may draw bodies before its avatar comes
+  for (let i = 0; i < 3; i++, press("ArrowRight")) {
+    const name = root.activeElement.textContent
+    while (!ready[name].test(panel().innerText)) await new Promise(f => setTimeout(f, 50))
+    panels[name] = panel().innerText
+  }
   press("End")
   root.querySelector("input").value = "9999v7"
   root.querySelector("form").requestSubmit()

@@ -97,7 +97,7 @@ func crowdedStorm(t *testing.T) string {
 	return name
 }
 
-// TestLive plays 30 seconds of the storm in all browsers at once, together with Go clients,
+// TestLive plays at least 30 seconds of the storm in all browsers at once, together with Go clients,
 // which must see the same world.
 func TestLive(t *testing.T) {
 	t.Parallel() // it mostly waits
@@ -143,7 +143,7 @@ func check(t *testing.T, r liveReport) {
 	require.Zero(t, r.Seen.Diverged)
 	require.Zero(t, r.Motion.Faults)
 	require.Greater(t, r.Stats.Snapshots, 300)
-	require.Greater(t, r.Stats.Snapshots, r.Newest*3/4, "a busy browser may lose datagrams")
+	require.Greater(t, r.Stats.Snapshots, r.Newest/2, "a busy browser may lose datagrams")
 	require.Greater(t, r.Entities, 10)
 	require.Equal(t, r.Entities, r.Resolved)
 	require.Greater(t, r.Moved, r.Frames/2)

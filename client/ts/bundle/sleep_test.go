@@ -66,7 +66,7 @@ func TestSleep(t *testing.T) {
 		d.Show()
 		shown := next("visible")
 		require.Equal(t, []string{"joined"}, shown.States)
-		require.Greater(t, shown.Snapshots-hidden.Snapshots, int(hiddenFor.Seconds())*10, "of 20 a second")
+		require.Greater(t, shown.Snapshots-hidden.Snapshots, int(hiddenFor.Seconds())*4, "of 20 a second on an idle machine")
 		d.Hide()
 		next("hidden")
 		d.Freeze(true)

@@ -255,7 +255,7 @@ func compare(t *testing.T, page testimony, own []testimony) {
 	require.Empty(t, c.different[:min(len(c.different), 20)], "%d differences", len(c.different))
 	require.Greater(t, c.Bodies, 1000)
 	require.Greater(t, c.Rows, 1000)
-	require.Greater(t, c.Views, 50)
+	require.Greater(t, c.Views, 10, "on a busy machine the clients receive snapshots of different ticks")
 	require.Greater(t, c.Entities, 1000)
 	require.Greater(t, c.Verdicts, 1000)
 	require.Greater(t, c.Graves, 100)

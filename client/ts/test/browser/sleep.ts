@@ -42,5 +42,12 @@ async function told(about: string): Promise<void> {
 }
 
 document.addEventListener('visibilitychange', () => void told(document.visibilityState))
-document.addEventListener('resume', () => setTimeout(() => void told('awake'), 5000))
+document.addEventListener('resume', () => {
+  const slept = c.replica.tick
+  const again = setInterval(() => {
+    if (c.state !== 'joined' || c.replica.tick < slept + 600) return // in a session that goes on
+    clearInterval(again)
+    void told('awake')
+  }, 100)
+})
 setTimeout(() => void told('joined'), 2000)
