@@ -240,6 +240,7 @@ func bodyCases(t *testing.T) []vectors.Case {
 	fast.oldestStates()
 	riding := newBodyMaker(t, vectors.BodiesHz, must.Get(vectors.RidingBodiesSchema()))
 	riding.anchors()
+	riding.takenSlots()
 	return slices.Concat(k.cases, fast.cases, riding.cases)
 }
 
@@ -259,6 +260,15 @@ func (k *bodyMaker) anchors() {
 			require.InDelta(k.t, want.Position[0], bodyOfWords(k.stateOf(c, uint32(slot)+1)).Position[0], 5)
 		}
 	}
+}
+
+// takenSlots adds a case of an effect whose slot another one takes, which the body does not feel.
+func (k *bodyMaker) takenSlots() {
+	k.mounts = make([]bulk.Handle, 2)
+	s := k.pushed(asleepAt(0)).structure(bodiesTick, added(0, func(e *wire.EffectAdded) { e.Age = 40 })).complete(1, 102)
+	s.structure(102, added(0, func(e *wire.EffectAdded) { e.Effect, e.Age, e.Layers = bulk.NewHandle(0, 3), 40, 2 }))
+	c := k.add(wire.OK, "later effect beside a sleeper", "the earlier effect of a slot has left, and has not ended: it wakes nobody", s.complete(2, 104))
+	k.awake(c, false)
 }
 
 // pushed begins a session with the program push as number 0, and the ball on slot 1.
