@@ -75,7 +75,7 @@ type Client struct {
 }
 
 // Dial connects and waits for the server's Welcome. A refusal is a *wire.Error
-// whose Code says why. If the server does not answer, Dial tries each of Config.Addrs once. If it ends meanwhile, Dial tries
+// whose Code says why. If the server does not answer, Dial tries each of Config.Addrs once. If a server ends meanwhile, Dial tries
 // again for about a second, unless GiveUp is negative: another process may continue the world. The observer may be called before Dial returns.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err := c.Validate(); err != nil {
@@ -91,10 +91,11 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	}
 	cl := &Client{config: c, addresses: newAddresses(c), tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), clock: c.newClock(), timer: time.NewTimer(0)}
 	session.hooks = hooks{welcomed: cl.reportWelcome, await: cl.awaitArrivals, mayBegin: c.FreshToken != nil}
-	link, err := cl.newDialer()(ctx)
+	first, err := cl.newDialer()(ctx)
+	cl.noteTried(first)
 	switch {
 	case err == nil:
-		cl.link = link
+		cl.link = first.link
 	case ctx.Err() == nil && cl.joinsAgain(err):
 		cl.beginAgain()
 	default:
@@ -325,7 +326,7 @@ func (c *Client) Close() error {
 		if c.config.Simulation == nil { // else no goroutine makes it
 			<-a.done
 		}
-		c.outage.attempt, c.link = nil, a.link
+		c.outage.attempt, c.link = nil, a.reached.link
 	}
 	why := c.err
 	if c.state != Ended {

@@ -33,8 +33,9 @@ func ParseTables(file []byte) (*Tables, error) { return rowcodec.ParseTables(fil
 type Config struct {
 	// Addr is the server's UDP address, "host:port".
 	Addr string
-	// Addrs are further addresses of the same game, such as the other nodes of a cluster, 32 at most. If the present server does not
-	// answer, is full or shuts down, the client tries the next one, before its session and to replace it. The servers of all these
+	// Addrs are further addresses of the same game, such as the other nodes of a cluster, 32 at most. If the present server has not
+	// answered within half a second, the client asks the next one too, and takes the first that answers. If it is full or shuts down, the
+	// client tries the next one. Both before its session and to replace it. The servers of all these
 	// addresses may learn the session's secret; a server elsewhere, to which one of them redirects, does not. If that
 	// server fails, the client returns to these addresses.
 	Addrs []string

@@ -3,13 +3,12 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 )
 
 const (
-	// attemptDelay is how long one attempt runs before the next address is tried in parallel.
+	// attemptDelay is how long one attempt runs before the next IP address of a name is tried in parallel.
 	// resolutionDelay is how long IPv4 addresses wait for IPv6 ones (RFC 8305, section 8).
 	attemptDelay    = 250 * time.Millisecond
 	resolutionDelay = 50 * time.Millisecond
@@ -17,15 +16,15 @@ const (
 	maxAddresses = 8
 )
 
-// race connects to the addresses of a name, one started some time after the other, until one
-// answers (RFC 8305). C is a connection.
-type race[C any] struct {
-	resolve func(ctx context.Context, network, host string) ([]netip.Addr, error)
-	dial    func(ctx context.Context, ip netip.Addr) (C, error)
-	close   func(C) // closes a connection that lost the race
+// race connects to several addresses, one started some time after the other, until one
+// answers (RFC 8305). A is an address, C a connection.
+type race[A, C any] struct {
+	dial  func(ctx context.Context, address A) (C, error)
+	close func(C)       // closes a connection that lost the race
+	delay time.Duration // how long one attempt runs before the next one begins
 
 	lookups  int                // lookups without an answer yet
-	waiting  [2][]netip.Addr    // not yet tried: IPv6, IPv4
+	waiting  [2][]A             // not yet tried: IPv6, IPv4
 	family   int                // index in waiting of the next attempt's family
 	next     <-chan time.Time   // when the next attempt is due; nil: never
 	attempts int                // attempts under way
@@ -34,9 +33,10 @@ type race[C any] struct {
 	errs     []error            // errors of attempts
 }
 
-type raceAnswer struct {
+// raceAnswer are the addresses of a family.
+type raceAnswer[A any] struct {
 	family int
-	ips    []netip.Addr
+	all    []A
 	err    error
 }
 
@@ -45,13 +45,12 @@ type raceResult[C any] struct {
 	err  error
 }
 
-// connectFirst returns the first connection that answers, or why none did.
-func (r *race[C]) connectFirst(ctx context.Context, host string) (conn C, err error) {
+// connectFirst returns the first connection that answers, or why none did. It waits for so many answers of lookups.
+func (r *race[A, C]) connectFirst(ctx context.Context, answers <-chan raceAnswer[A], lookups int) (conn C, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer r.closeOthers()
+	defer r.endOthers()
 	defer cancel()
-	r.results = make(chan raceResult[C], 2*maxAddresses)
-	answers := r.lookUp(ctx, host)
+	r.lookups, r.results = lookups, make(chan raceResult[C])
 	for r.lookups+r.attempts > 0 {
 		select {
 		case a := <-answers:
@@ -66,7 +65,11 @@ func (r *race[C]) connectFirst(ctx context.Context, host string) (conn C, err er
 			r.errs = append(r.errs, result.err)
 			r.beginAttempt(ctx)
 		case <-ctx.Done():
-			return conn, errors.Join(append(r.errs, ctx.Err())...)
+			r.endOthers()
+			if len(r.errs) == 0 {
+				return conn, ctx.Err()
+			}
+			return conn, errors.Join(r.errs...)
 		}
 	}
 	if len(r.errs) == 0 {
@@ -75,41 +78,41 @@ func (r *race[C]) connectFirst(ctx context.Context, host string) (conn C, err er
 	return conn, errors.Join(r.errs...)
 }
 
-// lookUp resolves host, both families at the same time.
-func (r *race[C]) lookUp(ctx context.Context, host string) <-chan raceAnswer {
-	answers := make(chan raceAnswer, 2)
+// lookUp resolves host, both families at the same time, and returns how many answers come.
+func lookUp(ctx context.Context, resolve func(ctx context.Context, network, host string) ([]netip.Addr, error), host string) (_ <-chan raceAnswer[netip.Addr], lookups int) {
+	answers := make(chan raceAnswer[netip.Addr], 2)
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case err == nil:
-		r.lookups = 1
-		answers <- raceAnswer{ips: []netip.Addr{ip}}
+		answers <- raceAnswer[netip.Addr]{all: []netip.Addr{ip.Unmap()}}
+		return answers, 1
 	case host == "": // this machine
-		r.lookups = 2
-		answers <- raceAnswer{family: 0, ips: []netip.Addr{netip.IPv6Loopback()}}
-		answers <- raceAnswer{family: 1, ips: []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}}
-	default:
-		for family, network := range []string{"ip6", "ip4"} {
-			r.lookups++
-			go func() {
-				ips, err := r.resolve(ctx, network, host)
-				answers <- raceAnswer{family, ips, err}
-			}()
-		}
+		answers <- raceAnswer[netip.Addr]{family: 0, all: []netip.Addr{netip.IPv6Loopback()}}
+		answers <- raceAnswer[netip.Addr]{family: 1, all: []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}}
+		return answers, 2
 	}
-	return answers
+	for family, network := range []string{"ip6", "ip4"} {
+		go func() {
+			ips, err := resolve(ctx, network, host)
+			ips = ips[:min(len(ips), maxAddresses)]
+			for i := range ips {
+				ips[i] = ips[i].Unmap()
+			}
+			answers <- raceAnswer[netip.Addr]{family, ips, err}
+		}()
+	}
+	return answers, 2
 }
 
 // addAnswer adds the addresses of a lookup, and makes the attempt that waited for them.
-func (r *race[C]) addAnswer(ctx context.Context, a raceAnswer) {
+func (r *race[A, C]) addAnswer(ctx context.Context, a raceAnswer[A]) {
 	r.lookups--
 	if a.err != nil {
 		r.unnamed = a.err
 	}
-	for _, ip := range a.ips[:min(len(a.ips), maxAddresses)] {
-		r.waiting[a.family] = append(r.waiting[a.family], ip.Unmap())
-	}
+	r.waiting[a.family] = append(r.waiting[a.family], a.all...)
 	switch first := r.attempts == 0; {
-	case first && a.family == 1 && len(a.ips) > 0 && r.lookups > 0:
+	case first && a.family == 1 && len(a.all) > 0 && r.lookups > 0:
 		r.next = time.After(resolutionDelay)
 	case first, r.next == nil:
 		r.beginAttempt(ctx)
@@ -117,7 +120,7 @@ func (r *race[C]) addAnswer(ctx context.Context, a raceAnswer) {
 }
 
 // beginAttempt begins to dial the next address, if there is one. IPv6 and IPv4 take turns.
-func (r *race[C]) beginAttempt(ctx context.Context) {
+func (r *race[A, C]) beginAttempt(ctx context.Context) {
 	if len(r.waiting[r.family]) == 0 {
 		r.family = 1 - r.family
 	}
@@ -128,23 +131,22 @@ func (r *race[C]) beginAttempt(ctx context.Context) {
 	}
 	r.waiting[r.family], r.family = list[1:], 1-r.family
 	r.attempts++
-	r.next = time.After(attemptDelay)
+	r.next = time.After(r.delay)
 	go func() {
 		conn, err := r.dial(ctx, list[0])
-		if err != nil {
-			err = fmt.Errorf("%v: %w", list[0], err)
-		}
 		r.results <- raceResult[C]{conn, err}
 	}()
 }
 
-// closeOthers waits for the attempts under way, whose context has ended, and closes their
+// endOthers waits for the attempts under way, whose context has ended, and closes their
 // connections.
-func (r *race[C]) closeOthers() {
+func (r *race[A, C]) endOthers() {
 	for ; r.attempts > 0; r.attempts-- {
 		result := <-r.results
 		if result.err == nil {
 			r.close(result.conn)
+		} else {
+			r.errs = append(r.errs, result.err)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // addressNetwork is a network of names and addresses in virtual time.
@@ -48,22 +49,23 @@ func (w *addressNetwork) run(t *testing.T, host string) (conn string, err error)
 		w.began = time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		r := race[string]{
-			resolve: func(ctx context.Context, network, _ string) (ips []netip.Addr, err error) {
-				l := w.names[network]
-				select {
-				case <-time.After(l.after):
-				case <-ctx.Done():
-					return nil, ctx.Err()
-				}
-				for ip := range strings.FieldsSeq(l.ips) {
-					ips = append(ips, netip.MustParseAddr(ip))
-				}
-				if len(ips) == 0 {
-					return nil, errors.New("no such host")
-				}
-				return ips, nil
-			},
+		resolve := func(ctx context.Context, network, _ string) (ips []netip.Addr, err error) {
+			l := w.names[network]
+			select {
+			case <-time.After(l.after):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			for ip := range strings.FieldsSeq(l.ips) {
+				ips = append(ips, netip.MustParseAddr(ip))
+			}
+			if len(ips) == 0 {
+				return nil, errors.New("no such host")
+			}
+			return ips, nil
+		}
+		r := race[netip.Addr, string]{
+			delay: attemptDelay,
 			dial: func(ctx context.Context, ip netip.Addr) (string, error) {
 				w.note("dial %v", ip)
 				after, up := w.links[ip.String()]
@@ -76,19 +78,20 @@ func (w *addressNetwork) run(t *testing.T, host string) (conn string, err error)
 					w.mu.Lock()
 					defer w.mu.Unlock()
 					w.dropped = append(w.dropped, ip.String())
-					return "", ctx.Err()
+					return "", fmt.Errorf("%v: %w", ip, ctx.Err())
 				}
 				if after < 0 {
 					w.mu.Lock()
 					defer w.mu.Unlock()
 					w.failed++
-					return "", errUnreachable
+					return "", fmt.Errorf("%v: %w", ip, errUnreachable)
 				}
 				return ip.String(), nil
 			},
 			close: func(conn string) { w.closed = append(w.closed, conn) },
 		}
-		conn, err = r.connectFirst(ctx, host)
+		answers, lookups := lookUp(ctx, resolve, host)
+		conn, err = r.connectFirst(ctx, answers, lookups)
 		w.note("end")
 	})
 	return conn, err
@@ -217,4 +220,104 @@ func TestRaceOfAddresses(t *testing.T) {
 		require.NoError(t, err, host)
 		require.Equal(t, want, conn, host)
 	}
+}
+
+// server is an address of a game, in virtual time.
+type server struct {
+	after time.Duration // until the handshake is done, or fails; 0: nothing answers
+	fails error
+}
+
+// namedLink is a connection to the address of that name.
+type namedLink struct {
+	Conn
+	name   string
+	closed *[]string
+}
+
+func (l namedLink) Close(wire.Code, []byte) error {
+	*l.closed = append(*l.closed, l.name)
+	return nil
+}
+
+// A silent address costs a client half a second: then it asks the next one too, and one that refuses costs no time.
+func TestServersRace(t *testing.T) {
+	full := &wire.Error{Code: wire.ServerFull}
+	for name, c := range map[string]struct {
+		servers []server
+		tried   int
+		log     string
+		err     error
+	}{
+		"the first answers":             {[]server{{40 * ms, nil}, {40 * ms, nil}}, 1, "0 a, 40 a answers", nil},
+		"a machine is lost":             {[]server{{}, {40 * ms, nil}, {40 * ms, nil}}, 2, "0 a, 500 b, 540 b answers", nil},
+		"two machines are lost":         {[]server{{}, {}, {40 * ms, nil}}, 3, "0 a, 500 b, 1000 c, 1040 c answers", nil},
+		"far away":                      {[]server{{600 * ms, nil}, {200 * ms, nil}}, 1, "0 a, 500 b, 600 a answers", nil},
+		"the next one is nearer":        {[]server{{900 * ms, nil}, {200 * ms, nil}, {}}, 2, "0 a, 500 b, 700 b answers", nil},
+		"full":                          {[]server{{40 * ms, full}, {40 * ms, nil}}, 2, "0 a, 40 b, 80 b answers", nil},
+		"full, and the others are lost": {[]server{{40 * ms, full}, {}, {}}, 3, "0 a, 40 b, 540 c, 4540 end", full},
+		"all are lost":                  {[]server{{}, {}}, 2, "0 a, 500 b, 4500 end", context.DeadlineExceeded},
+		"a wrong certificate":           {[]server{{600 * ms, nil}, {40 * ms, errCertificate}, {}}, 1, "0 a, 500 b, 540 c, 600 a answers", nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &addressNetwork{began: time.Now()}
+			var addrs []string
+			for i := range c.servers {
+				addrs = append(addrs, string(rune('a'+i)))
+			}
+			first, err := openFirst(t.Context(), addrs, func(ctx context.Context, address string) (namedLink, error) {
+				w.note("%s", address)
+				at := c.servers[address[0]-'a']
+				if at.after == 0 {
+					at.after = time.Hour
+				}
+				select {
+				case <-time.After(at.after):
+					return namedLink{name: address, closed: &w.closed}, at.fails
+				case <-ctx.Done():
+					return namedLink{}, ctx.Err()
+				}
+			})
+			if c.err == nil {
+				require.NoError(t, err, name)
+				require.Equal(t, first.address, first.link.name, name)
+				w.note("%s answers", first.address)
+			} else {
+				require.ErrorIs(t, err, c.err, name)
+				w.note("end")
+			}
+			require.Equal(t, c.log, strings.Join(w.log, ", "), name)
+			require.Equal(t, c.tried, first.tried, name)
+			require.Empty(t, w.closed, name)
+		})
+	}
+}
+
+// If two servers answer at the same time, one connection is closed.
+func TestServersTie(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var closed []string
+		first := must.Get(openFirst(t.Context(), []string{"a", "b"}, func(_ context.Context, address string) (namedLink, error) {
+			time.Sleep(map[string]time.Duration{"a": addressDelay + 40*ms, "b": 40 * ms}[address])
+			return namedLink{name: address, closed: &closed}, nil
+		}))
+		require.Len(t, closed, 1)
+		require.NotEqual(t, first.address, closed[0])
+	})
+}
+
+// A client tries all its addresses, the present one first. From a server elsewhere it returns to the last one before.
+func TestOrderOfAttempts(t *testing.T) {
+	a := addresses{all: []string{"a", "b", "c"}}
+	require.Equal(t, []string{"b", "c", "a"}, a.from("b"))
+	require.Equal(t, "c", a.after("b"))
+	require.Equal(t, []string{"elsewhere", "c", "a", "b"}, a.from("elsewhere"))
+
+	c := &Client{addresses: a, config: Config{Addr: "a"}}
+	c.noteTried(reached[Conn]{tried: 3})
+	require.Equal(t, "a", c.config.Addr, "none has answered")
+	require.Equal(t, 2, c.outage.attempts, "besides this one")
+	c.noteTried(reached[Conn]{address: "b", tried: 2})
+	require.Equal(t, "b", c.config.Addr)
+	require.Equal(t, 3, c.outage.attempts)
 }

@@ -91,12 +91,12 @@ func longestBackoff(n int) time.Duration { return min(minBackoff<<min(n, 10), ma
 
 // attempt is one attempt to reconnect, on its own goroutine.
 type attempt struct {
-	cancel context.CancelFunc
-	done   chan struct{} // closed when the fields below are set
-	token  []byte        // for the Hello; nil: from FreshToken, or Config.Token
-	link   Conn
-	due    time.Duration // when a simulated attempt is made
-	err    error
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when the fields below are set
+	token   []byte        // for the Hello; nil: from FreshToken, or Config.Token
+	reached reached[Conn]
+	due     time.Duration // when a simulated attempt is made
+	err     error
 }
 
 // outage is a Client's record of lost connections.
@@ -135,7 +135,7 @@ func (c *Client) beginAttempt(delay time.Duration, token []byte) {
 		}
 		select {
 		case <-time.After(delay):
-			a.link, a.err = a.openLink(ctx, config, dial)
+			a.reached, a.err = a.openLink(ctx, config, dial)
 		case <-ctx.Done():
 			a.err = ctx.Err()
 		}
@@ -144,11 +144,10 @@ func (c *Client) beginAttempt(delay time.Duration, token []byte) {
 
 // openLink opens the connection. It first calls FreshToken if the config has it and no token is
 // set.
-func (a *attempt) openLink(ctx context.Context, config Config, dial dialer) (Conn, error) {
+func (a *attempt) openLink(ctx context.Context, config Config, dial dialer) (r reached[Conn], err error) {
 	if config.FreshToken != nil && a.token == nil {
-		var err error
 		if a.token, err = config.FreshToken(ctx); err != nil {
-			return nil, fmt.Errorf("client: FreshToken, for reconnecting: %w", err)
+			return r, fmt.Errorf("client: FreshToken, for reconnecting: %w", err)
 		}
 	}
 	return dial(ctx)
@@ -295,10 +294,11 @@ func (c *Client) takeLink() error {
 	a := c.outage.attempt
 	c.outage.attempt = nil
 	a.cancel()
+	c.noteTried(a.reached)
 	if a.err != nil {
 		return c.handleLoss(a.err)
 	}
-	c.link = a.link
+	c.link = a.reached.link
 	c.silence.restartAt(c.now())
 	c.session.config.Token = a.token
 	if a.token == nil { // an earlier redirection's is used, or of another server
@@ -306,6 +306,12 @@ func (c *Client) takeLink() error {
 	}
 	c.session.Reconnect()
 	return nil
+}
+
+// noteTried takes the address that has answered, if one has. Each address that was tried counts as an attempt.
+func (c *Client) noteTried(r reached[Conn]) {
+	c.outage.attempts += max(r.tried-1, 0)
+	c.config.Addr = cmp.Or(r.address, c.config.Addr)
 }
 
 func (c *Client) reportWelcome(kind welcomeKind, change worldChange) {

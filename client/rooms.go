@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 
@@ -27,26 +26,17 @@ func Rooms(ctx context.Context, c Config, query string) ([]wire.RoomInfo, error)
 	if err != nil {
 		return nil, err
 	}
-	link, err := openFirst(ctx, c, t)
+	first, err := openFirst(ctx, newAddresses(c).all, func(ctx context.Context, address string) (*connection, error) {
+		at := c
+		at.Addr = address
+		return openConnection(ctx, at, t, c.newClock(), fallbackDelay)
+	})
 	if err != nil {
 		return nil, err
 	}
-	reader := listReader{link: link}
+	reader := listReader{link: first.link}
 	all, err := reader.readPages(ctx, query)
-	return all, errors.Join(err, link.Close(wire.OK, nil))
-}
-
-// openFirst opens a connection to the first address that answers.
-func openFirst(ctx context.Context, c Config, t *tls.Config) (link *connection, err error) {
-	for _, c.Addr = range newAddresses(c).all {
-		limited, cancel := context.WithTimeout(ctx, addressPatience)
-		link, err = openConnection(limited, c, t, c.newClock(), fallbackDelay)
-		cancel()
-		if err == nil || ctx.Err() != nil {
-			break
-		}
-	}
-	return link, err
+	return all, errors.Join(err, first.link.Close(wire.OK, nil))
 }
 
 // listReader reads lists of rooms from a connection without a session.

@@ -56,38 +56,49 @@ func (c *Client) now() time.Duration {
 	return c.clock()
 }
 
-// dialer opens a connection.
-type dialer func(context.Context) (Conn, error)
+// dialer opens a connection to the first of some addresses that answers.
+type dialer func(context.Context) (reached[Conn], error)
 
-// newDialer returns a function that any goroutine may call.
+// newDialer returns a function that any goroutine may call. In a simulation, and while the client follows redirections, it tries the
+// present address alone: elsewhere another server would redirect it again.
 func (c *Client) newDialer() dialer {
 	config, t, clock := c.config, c.tls, c.clock
 	if s := config.Simulation; s != nil {
-		return func(context.Context) (Conn, error) { return s.Connect(config.Addr) }
+		return func(context.Context) (reached[Conn], error) {
+			link, err := s.Connect(config.Addr)
+			return reached[Conn]{link, config.Addr, 1}, err
+		}
 	}
 	wait := fallbackDelay
 	if overTCP(c.link) {
 		wait = 0
 	}
-	several := len(c.addresses.all) > 1 || !c.addresses.has(config.Addr)
-	return func(ctx context.Context) (Conn, error) {
-		if several {
-			limited, cancel := context.WithTimeout(ctx, addressPatience)
-			defer cancel()
-			ctx = limited
-		}
-		link, err := openConnection(ctx, config, t, clock, wait)
+	open := func(ctx context.Context, address string) (Conn, error) {
+		at := config
+		at.Addr = address
+		link, err := openConnection(ctx, at, t, clock, wait)
 		if err != nil {
 			return nil, err
 		}
 		return link, nil
 	}
+	addrs := c.addresses.from(config.Addr)
+	switch {
+	case len(addrs) == 1:
+		return func(ctx context.Context) (reached[Conn], error) {
+			link, err := open(ctx, config.Addr)
+			return reached[Conn]{link, config.Addr, 1}, err
+		}
+	case c.outage.moves > 0:
+		addrs = addrs[:1]
+	}
+	return func(ctx context.Context) (reached[Conn], error) { return openFirst(ctx, addrs, open) }
 }
 
 // simulateAttempt makes a simulated attempt to reconnect when it is due.
 func (c *Client) simulateAttempt(a *attempt) {
 	if c.config.Simulation != nil && c.now() >= a.due {
-		a.link, a.err = a.openLink(context.Background(), c.config, c.newDialer())
+		a.reached, a.err = a.openLink(context.Background(), c.config, c.newDialer())
 		close(a.done)
 	}
 }

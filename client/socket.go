@@ -87,17 +87,22 @@ func dialServer(ctx context.Context, c Config, t *tls.Config) (dialled, error) {
 	if t.ServerName == "" { // another address may have another name
 		t.ServerName = host
 	}
-	r := race[dialled]{
-		resolve: net.DefaultResolver.LookupNetIP,
+	r := race[netip.Addr, dialled]{
+		delay: attemptDelay,
 		dial: func(ctx context.Context, ip netip.Addr) (dialled, error) {
-			return dialAddress(ctx, c, t, netip.AddrPortFrom(ip, uint16(port)))
+			d, err := dialAddress(ctx, c, t, netip.AddrPortFrom(ip, uint16(port)))
+			if err != nil {
+				err = fmt.Errorf("%v: %w", ip, err)
+			}
+			return d, err
 		},
 		close: func(d dialled) {
 			_ = d.conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
 			_ = d.own.closeSocket()
 		},
 	}
-	return r.connectFirst(ctx, host)
+	answers, lookups := lookUp(ctx, net.DefaultResolver.LookupNetIP, host)
+	return r.connectFirst(ctx, answers, lookups)
 }
 
 // dialAddress connects to one address.

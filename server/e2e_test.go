@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -444,6 +445,20 @@ func TestNobodyThere(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "no answer: is the server running there")
 	require.ErrorIs(t, err, context.DeadlineExceeded, "the caller's context has ended")
+}
+
+// A client passes by an address at which nothing answers, and closes the connection that it has begun there.
+func TestSilentAddress(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t)
+	silent := must.Get(net.ListenPacket("udp", "127.0.0.1:0"))
+	c := h.config()
+	c.Addr, c.Addrs = silent.LocalAddr().String(), []string{c.Addr}
+	joined := must.Get(client.Dial(h.ctx, c))
+	_, _, err := silent.ReadFrom(make([]byte, 1500))
+	require.NoError(t, err)
+	require.NoError(t, joined.Close())
+	require.NoError(t, silent.Close())
 }
 
 // A recording and the server's last figures end with the last tick. Ending the sessions

@@ -4,7 +4,7 @@ import type { Config, State, StateChange } from './client_config.ts'
 import { Code, WireError } from './codes.ts'
 import type { Result, SentCommand } from './commands.ts'
 import type { Connection } from './connection.ts'
-import { dialServer } from './dial.ts'
+import { addressDelay, attemptOrder, dial, dialFirst } from './dial.ts'
 import type { Entity, Moment } from './entity.ts'
 import type { EventHandler } from './events.ts'
 import { guard } from './guard.ts'
@@ -29,7 +29,7 @@ const longestBackoff = (n: number): number => Math.min(minBackoff * 2 ** n, maxB
 const defaultGiveUp = 60_000
 const defaultConnectTimeout = 10_000
 const longestTimer = 2 ** 31 - 1
-/** How long an attempt may take if there are others, in ms: browsers try a dead address for long, Firefox for half a minute. */
+/** How long the last address of an attempt may take if there are others, in ms: browsers try dead ones for long, Firefox for half a minute. */
 const patience = 5000
 const maxJoinsAgain = 2
 /** How long a server may be silent, and how much of the time between two checks counts as silence, in ms. */
@@ -64,6 +64,7 @@ export class Client {
   #began = 0 // when the outage began
   #joinedAt = 0
   #attempts = 0
+  #further = 0 // addresses of the attempt, besides the first, while none has answered
   #moves = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   readonly #metronome: Metronome
@@ -117,13 +118,6 @@ export class Client {
       this.#joining = { resolve, reject }
       void this.#attemptConnection(this.#config.token ?? '')
     })
-  }
-
-  async #dial(signal: AbortSignal): Promise<Connection> {
-    const { dial, certificateHashes, fallback } = this.#config
-    if (dial) return dial(this.#url, now, signal)
-    const hashes = typeof certificateHashes === 'function' ? await certificateHashes() : (certificateHashes ?? [])
-    return dialServer(this.#reload?.announce(this.#url) ?? this.#url, hashes, fallback !== false, now, signal)
   }
 
   #attach(link: Connection): void {
@@ -261,6 +255,8 @@ export class Client {
     const overtaken = cause instanceof WireError && cause.code === Code.moved && cause.address === ''
     // Only the message has the address, and the close has arrived before it: ask again.
     const why = overtaken ? new WireError(Code.timeout, 'closed before its address') : cause
+    this.#attempts += this.#further
+    this.#further = 0
     const t = now()
     const giveUp = this.#config.giveUp ?? defaultGiveUp
     const servers = this.#urls.length
@@ -340,13 +336,16 @@ export class Client {
     const dialling = new AbortController()
     const { signal } = dialling
     this.#dialling = dialling
+    const urls = this.#moves ? [this.#url] : attemptOrder(this.#urls, this.#url) // another would redirect it again
+    this.#further = urls.length - 1
     let link: Connection
     try {
       token ??= await this.#config.freshToken?.()
       if (signal.aborted) return
+      const late = (): void => this.#handleLoss(new WireError(Code.timeout, 'no answer'))
       if (!this.#joining || this.#urls.length > 1)
-        this.#timer = setTimeout(() => this.#handleLoss(new WireError(Code.timeout, 'no answer')), patience)
-      link = await this.#dial(signal)
+        this.#timer = setTimeout(late, patience + this.#further * addressDelay)
+      ;[link, this.#url] = await dialFirst(urls, (url, own) => dial(this.#config, url, this.#reload, own), signal)
     } catch (e) {
       if (!signal.aborted) this.#handleLoss(e)
       return
@@ -356,6 +355,8 @@ export class Client {
       return
     }
     this.#dialling = undefined
+    this.#further = 0
+    this.#attempts += urls.indexOf(this.#url)
     // A token of an earlier redirection is used, or of another server.
     this.session.setToken(tokenBytes(token ?? this.#config.token))
     this.session.reconnect()

@@ -38,8 +38,9 @@ export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
   /** The address of the server, such as https://example.com:7777/worldd. */
   readonly url: string
   /**
-   * Further addresses of the same game, such as other nodes of a cluster: if a server does not answer, is full or shuts
-   * down, the client tries the next one, before it has joined and to replace its session.
+   * Further addresses of the same game, such as other nodes of a cluster: if a server has not answered within half a second,
+   * the client asks the next one too, and takes the first that answers. If it is full or shuts down, the client tries the next
+   * one. Both before it has joined and to replace its session.
    */
   readonly urls?: readonly string[]
   /**

@@ -1,8 +1,81 @@
-// The choice of a transport.
+// The choice of a server and of a transport.
 
+import type { Config } from './client_config.ts'
 import { Code } from './codes.ts'
 import { type Connection, dialWebTransport, supported } from './connection.ts'
+import type { Reload } from './reload.ts'
 import { dialWebSocket } from './websocket.ts'
+
+/** How long the client waits for one of several addresses before it also tries the next one, in ms. */
+export const addressDelay = 500
+
+/** Connects to a server as the config says. */
+export async function dial(
+  config: Config,
+  url: string,
+  reload: Reload | undefined,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const now = (): number => performance.now()
+  if (config.dial) return config.dial(url, now, signal)
+  const { certificateHashes: given, fallback } = config
+  const hashes = typeof given === 'function' ? await given() : (given ?? [])
+  return dialServer(reload?.announce(url) ?? url, hashes, fallback !== false, now, signal)
+}
+
+/** Returns all addresses in the order in which one attempt tries them, the present one first. */
+export function attemptOrder(urls: readonly string[], present: string): string[] {
+  const at = urls.indexOf(present)
+  return [present, ...urls.slice(at + 1), ...urls.slice(0, Math.max(at, 0))]
+}
+
+/**
+ * Connects to urls, each addressDelay after the one before or once that has failed, until one answers. The other attempts end:
+ * they have sent nothing, so that no session begins on them. signal ends all, and the promise rejects with its reason.
+ */
+export function dialFirst(
+  urls: readonly string[],
+  connect: (url: string, signal: AbortSignal) => Promise<Connection>,
+  signal: AbortSignal,
+): Promise<[link: Connection, url: string]> {
+  return new Promise((resolve, reject) => {
+    const attempts: AbortController[] = []
+    let failed = 0
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const endOthers = (winner?: AbortController): void => {
+      clearTimeout(timer)
+      for (const a of attempts) if (a !== winner) a.abort()
+    }
+    const begin = (): void => {
+      clearTimeout(timer)
+      const url = urls[attempts.length]
+      if (url === undefined) return
+      const own = new AbortController()
+      attempts.push(own)
+      timer = setTimeout(begin, addressDelay)
+      connect(url, own.signal).then(
+        (link) => {
+          if (own.signal.aborted) {
+            link.close(Code.ok)
+            return
+          }
+          endOthers(own)
+          resolve([link, url])
+        },
+        (e) => {
+          if (own.signal.aborted) return
+          if (++failed === urls.length) reject(e)
+          begin()
+        },
+      )
+    }
+    signal.addEventListener('abort', () => {
+      endOthers()
+      reject(signal.reason)
+    })
+    begin()
+  })
+}
 
 /** How long WebTransport may take until WebSocket is tried too, in ms. */
 const fallbackDelay = 1200

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { Client } from '../src/client.ts'
 import { Code, WireError } from '../src/codes.ts'
+import { dialFirst } from '../src/dial.ts'
 import { Type } from '../src/messages.ts'
 import * as server from './server.ts'
 import { Stage } from './stage.ts'
@@ -34,7 +35,6 @@ test('a first join tries each address once', async () => {
     prepare(s)
     const connecting = Client.connect(s.config({ url: a, urls: [b] }))
     connecting.catch(() => {})
-    await dials(s, 1)
     if (first !== undefined) await s.dialled(1)
     if (first) s.link.deliver(server.end(Type.refused, first, ''))
     await dials(s, 2)
@@ -104,6 +104,51 @@ test('a lost session is looked for at its server, and then at each address, whic
   assert.deepEqual(s.urls.slice(9), ['https://e.example:7777/worldd', a], 'back to its addresses')
   assert.deepEqual([...s.link.hello().token], [5], 'with its own token again')
   s.client.close()
+})
+
+test('a server that does not answer costs half a second, and then the next one is asked too', async () => {
+  const s = await new Stage().join({ url: a, urls: [b] })
+  s.silent.add(a)
+  s.link.break(new Error('gone'))
+  s.client.update()
+  const after = async (ms: number): Promise<string[]> => {
+    mock.timers.tick(ms)
+    for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
+    return s.urls.slice(1)
+  }
+  assert.deepEqual(await after(250), [a])
+  assert.deepEqual(await after(500), [a, b])
+  await s.dialled(2)
+  assert.equal(s.link.hello().session, 1n)
+  s.link.deliver(server.welcome({ resumed: true, text: '' }))
+  s.link.break(new Error('gone'))
+  s.client.update()
+  assert.deepEqual((await after(1000)).slice(2), [b], 'it is the present one')
+  s.client.close()
+})
+
+test('a server that answers after another one has its connection closed', async () => {
+  const links = new Map([a, b].map((url) => [url, new server.Link()]))
+  const open = new Map<string, () => void>()
+  const signals: AbortSignal[] = []
+  const dial = (url: string, signal: AbortSignal): Promise<server.Link> => {
+    signals.push(signal)
+    return new Promise((resolve) => open.set(url, () => resolve(links.get(url)!)))
+  }
+  const first = dialFirst([a, b], dial, new AbortController().signal)
+  mock.timers.tick(500)
+  open.get(b)!()
+  assert.equal((await first)[1], b)
+  open.get(a)!()
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(
+    [a, b].map((url) => links.get(url)!.closed),
+    [Code.ok, undefined],
+  )
+  assert.deepEqual(
+    signals.map((s) => s.aborted),
+    [true, false],
+  )
 })
 
 test('a client whose pass is void asks for the room that the pass was for, and for its own room if that one is refused', async () => {
