@@ -25,6 +25,7 @@ import (
 	"github.com/worldd/worldd/internal/browsertest"
 	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/programtest"
 )
 
 // watchRunner steers the runner of a created game, which is the only blue, towards the middle, and reports how
@@ -71,7 +72,7 @@ const watch = setInterval(() => {
 </script>`
 
 // TestCreate plays a game of create-worldd below Vite: the page waits for its server, the avatar moves, and saving a Go
-// file replaces the server below the page, with the same world.
+// file replaces a killed server below the page, with the same world.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	require.DirExists(t, "../build/game", "client/ts/test.sh creates a game: run it first")
@@ -79,7 +80,7 @@ func TestCreate(t *testing.T) {
 	rules := filepath.Join(folder, "server/main.go")
 	saves := filepath.Join(folder, "saves")
 	require.NoError(t, os.RemoveAll(saves)) // of an earlier run
-	vite := runDev(t, folder)
+	vite, dev := runDev(t, folder)
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		p := b.Open(t, browsertest.NewSite(t, afterOutage(withScript(vite, watchRunner))), "/")
 		var moved struct {
@@ -91,6 +92,7 @@ func TestCreate(t *testing.T) {
 		t.Logf("%+v", moved)
 		require.Contains(t, moved.Waited, "waiting for the server")
 		require.Regexp(t, `(?s)kind\s+runner.*ahead\s+\d+ ticks.*agreed\s+\d.*corrected\s+\d`, moved.Avatar)
+		killServer(t, vite, dev)
 		require.NoError(t, os.WriteFile(rules, must.Get(os.ReadFile(rules)), 0o600))
 		require.NoError(t, json.Unmarshal(p.Next(), &moved), "on the next server")
 		require.FileExists(t, filepath.Join(saves, "world.image"))
@@ -98,15 +100,15 @@ func TestCreate(t *testing.T) {
 }
 
 // runDev runs npm run dev in folder until the end of t, and returns the address of Vite once the game's server
-// answers.
-func runDev(t *testing.T, folder string) *url.URL {
+// answers, and the process.
+func runDev(t *testing.T, folder string) (*url.URL, *exec.Cmd) {
 	addresses := loopback.Reserve(t, 3)
 	vite := must.Get(url.Parse("http://" + addresses[2]))
 	dev := exec.Command("npm", "run", "dev", "--", "--host", "127.0.0.1", "--port", vite.Port(), "--strictPort")
 	dev.Dir = folder
 	dev.Env = append(os.Environ(), "GAME_LISTEN="+addresses[0], "GAME_ADMIN="+addresses[1])
-	var output bytes.Buffer
-	dev.Stdout, dev.Stderr = &output, &output
+	output := new(programtest.Screen)
+	dev.Stdout, dev.Stderr = output, output
 	dev.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // npm, Vite and the server
 	require.NoError(t, dev.Start())
 	ended := make(chan error, 1)
@@ -123,7 +125,26 @@ func runDev(t *testing.T, folder string) *url.URL {
 		}
 		return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 	}, 2*time.Minute, 100*time.Millisecond)
-	return vite
+	return vite, dev
+}
+
+// killServer kills the game's server below Vite. Until the next one Vite answers pages that ask for it, and says so
+// once.
+func killServer(t *testing.T, vite *url.URL, dev *exec.Cmd) {
+	said := func() int {
+		return strings.Count(dev.Stdout.(*programtest.Screen).String(), "pages wait for the game's server")
+	}
+	before := said()
+	require.NoError(t, exec.Command("pkill", "-KILL", "-x", "-g", strconv.Itoa(dev.Process.Pid), "game").Run())
+	for refused := 0; refused < 3; {
+		answer := must.Get(http.Get(vite.String() + "/web"))
+		require.NoError(t, answer.Body.Close())
+		if answer.StatusCode != http.StatusOK { // the process is gone
+			require.Equal(t, http.StatusServiceUnavailable, answer.StatusCode)
+			refused++
+		}
+	}
+	require.Eventually(t, func() bool { return said() == before+1 }, time.Minute, 10*time.Millisecond)
 }
 
 // afterOutage has no server of the game for the first page that asks for it, and passes all other requests on.

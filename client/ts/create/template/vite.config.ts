@@ -3,6 +3,7 @@
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { defineConfig, type Plugin } from 'vite'
 
@@ -27,7 +28,7 @@ async function writeSchema(): Promise<void> {
 async function stop(): Promise<void> {
   const old = server
   server = undefined
-  if (!old || old.exitCode !== null) return
+  if (!old || old.exitCode !== null || old.signalCode !== null) return
   const ended = new Promise((resolve) => old.once('exit', resolve))
   old.kill('SIGINT')
   await ended
@@ -65,16 +66,33 @@ async function restart(): Promise<void> {
   }
 }
 
+let awaited = false // the terminal says that pages wait
+
+/** Tells a page where the server is. Pages ask again until it answers: the terminal says so once. */
+async function answerPage(response: ServerResponse): Promise<void> {
+  try {
+    const answer = await fetch(`http://${admin}/web`)
+    response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(await answer.text())
+    awaited = false
+  } catch {
+    if (!awaited) console.log(`pages wait for the game's server at http://${admin}`)
+    awaited = true
+    response.writeHead(503).end()
+  }
+}
+
 function gameServer(): Plugin {
   let restarts = Promise.resolve()
   return {
     name: 'game-server',
     apply: 'serve',
     async configureServer(vite) {
+      console.log("building the game's server in server/; the page opens when it runs")
       await build()
       await start()
       await writeSchema()
       process.once('exit', () => server?.kill())
+      vite.middlewares.use('/web', (_request, response) => void answerPage(response))
       vite.watcher.add('server')
       vite.watcher.on('change', (file) => {
         if (file.endsWith('.go')) restarts = restarts.then(restart)
@@ -86,5 +104,4 @@ function gameServer(): Plugin {
 
 export default defineConfig({
   plugins: [gameServer()],
-  server: { proxy: { '/web': `http://${admin}` } },
 })
