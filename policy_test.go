@@ -107,7 +107,7 @@ server/cluster/etcd internal/regularfile server/cluster zap
 server/agones       zap
 server/cluster/nodefile internal/atomicfile internal/disk server/cluster
 server/cluster/engine etcd internal/commandline
-server/cluster/s3   minio server
+server/cluster/s3   minio server server/imagefile
 server/cluster/link quic-go zap
 server/host/examples/accounts pgx replication/schema replication/wire server server/host server/outbox world
 server/host/examples/cookbook
@@ -192,7 +192,7 @@ field                42
 loadtest/bot         12
 loadtest/rig         28
 replication/schema   75
-server              113
+server              114
 server/host          16
 server/outbox        16
 server/token         12

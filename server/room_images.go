@@ -90,7 +90,7 @@ type imageFolder struct {
 	config   RoomImages
 	mu       sync.Mutex                   // acquired before rooms.mu: held while images are opened, counted and removed
 	creators map[string]map[string]string // by kind and id: address that created the stored room since the server's start
-	stop     context.CancelFunc           // stops pruning
+	stop     context.CancelFunc           // of start
 	copies   ImageCopies                  // nil: none
 }
 
@@ -106,12 +106,15 @@ func newImageFolder(m *rooms) *imageFolder {
 	return f
 }
 
-// startPruning removes old images until stop is called.
-func (f *imageFolder) startPruning() {
+// start removes old images and copies journals until stop is called.
+func (f *imageFolder) start() {
 	if f.config.Dir != "" {
 		ctx, stop := context.WithCancel(context.Background())
 		f.stop = stop
 		f.rooms.hosting.Go(func() { f.pruneOld(ctx) })
+		if f.copies != nil && f.config.Journal != imagefile.JournalOff {
+			f.rooms.hosting.Go(func() { f.copyJournals(ctx) })
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -47,8 +48,12 @@ type ImageCopies interface {
 	HasImage(room string, image RoomImage) bool
 	// OpenImage returns the bytes of an image.
 	OpenImage(room string, image RoomImage) (io.ReadCloser, error)
-	// PruneImages removes what this node keeps of the room's images older than newest; nil: all.
+	// PruneImages removes what this node keeps of the room's images older than newest; nil: all. So it does for their journals.
 	PruneImages(room string, newest *RoomImage) error
+	// PutJournals copies what is new of the rooms' journals to where the copies of their images are.
+	PutJournals(ctx context.Context, journals []RoomJournal) error
+	// ReadJournal returns the journal after an image as far as it was copied; nothing is no error.
+	ReadJournal(room string, image RoomImage) ([]imagefile.CopiedSegment, error)
 }
 
 // sharedImages are ImageCopies in a folder that the nodes share.
@@ -110,6 +115,10 @@ type imagePointer struct {
 	copies ImageCopies // nil: none
 	log    *zap.Logger
 	late   func() // counts an image that was saved after the room was lost
+	// newest is the newest image that the directory has named for this run; nil: none.
+	newest atomic.Pointer[RoomImage]
+	// repeats: an image of another node is continued with the copy of its journal.
+	repeats bool
 }
 
 // confirm is an imagefile.Confirm.
@@ -137,6 +146,7 @@ func (p *imagePointer) confirm(path string, tick uint64, c imagefile.Content) er
 
 // noteNewest notes on the disk that an image is the newest, and removes older ones.
 func (p *imagePointer) noteNewest(image *RoomImage) {
+	p.newest.Store(image)
 	err := p.store.NoteConfirmed(confirmedNote(p.grant.Taking().Directory, image))
 	if p.copies != nil {
 		err = errors.Join(err, p.copies.PruneImages(p.room, image))
@@ -206,6 +216,9 @@ func (p *imagePointer) install(image *RoomImage, elsewhere func(*RoomImage) erro
 		return errors.Join(elsewhere(image), err)
 	}
 	defer from.Close() // only read
+	if p.repeats {
+		p.installJournal(image)
+	}
 	content := image.content()
 	if err := p.store.Install(io.Reader(from), &content); err != nil {
 		return err
@@ -219,10 +232,13 @@ func (l *roomLife) newImagePointer(store *imagefile.Store) *imagePointer {
 	if l.grant == nil || store == nil {
 		return nil
 	}
-	return &imagePointer{
+	p := &imagePointer{
 		room: l.room.name, grant: l.grant, store: store, copies: l.rooms.images.copies, log: l.room.logger(l.rooms.log),
-		late: func() { l.rooms.counters.lateSaves.Add(1) },
+		late:    func() { l.rooms.counters.lateSaves.Add(1) },
+		repeats: l.rooms.images.hasJournal(l.kind) && (l.awaited == nil || len(l.awaited.where.Journal) == 0),
 	}
+	p.newest.Store(l.grant.Image())
+	return p
 }
 
 // settleImage makes the store hold the room's newest image in the cluster.

@@ -219,7 +219,7 @@ func (l *roomLife) storeArrival(a *arrival) {
 		return
 	}
 	found := false
-	if err = store.AddSegment(a.where.Run, a.where.Tick, a.where.Journal); err == nil {
+	if err = store.AddSegment(imagefile.Segment{Run: a.where.Run, Tick: a.where.Tick}, a.where.Journal); err == nil {
 		found, err = store.Settle(image.content())
 	}
 	if err == nil && !found {
@@ -235,7 +235,7 @@ func (l *roomLife) installJournal(store *imagefile.Store) error {
 	if a == nil || a.stored || store == nil || len(a.where.Journal) == 0 {
 		return nil
 	}
-	return store.AddSegment(a.where.Run, a.where.Tick, a.where.Journal)
+	return store.AddSegment(imagefile.Segment{Run: a.where.Run, Tick: a.where.Tick}, a.where.Journal)
 }
 
 // returnRoom gives a room back that has come from another node with a journal and cannot be made here, and returns why. Only that node has all: the

@@ -405,7 +405,7 @@ func (m *rooms) refusesSessions() bool {
 // it (hostRoom), and the other rooms serve. Nor are rooms that another node has, or that the cluster
 // has not given yet: leases may be longer than takeTimeout.
 func (m *rooms) startPinned(ctx context.Context) error {
-	m.images.startPruning()
+	m.images.start()
 	var errs []error
 	for name, k := range m.kinds {
 		if k.Pinned {

@@ -31,6 +31,7 @@ import (
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
 )
 
 // engineVariable makes tests fail without an etcd. CI sets it.
@@ -364,6 +365,51 @@ func TestRollingRestart(t *testing.T) {
 		require.NoError(t, own.Close())
 		require.GreaterOrEqual(t, firstTickOf(t, "room/1", c.nodes[c.home("room/1")].process.Process.Pid), saved)
 	})
+	t.Run("journals on other nodes", func(t *testing.T) {
+		c := startEngine(t)
+		c.settle()
+		for _, node := range []string{"a", "b"} {
+			c.start(node, "own-"+node, "--image-every=1h")
+		}
+		own := c.visit("a", "room/1")
+		c.play(own, "room/1")
+		copied := c.awaitJournal("room/1", copiesDir(filepath.Join(c.dir, "own-b")))
+		require.NoError(t, c.nodes["a"].process.Process.Kill()) // its machine is lost
+		_ = own.Close()
+		own = c.visit("b", "room/1")
+		c.play(own, "room/1")
+		require.NoError(t, own.Close())
+		images := c.imagesOf("room/1", copiesDir(filepath.Join(c.dir, "own-b")))
+		require.Len(t, images, 1, "of the beginning of the new run")
+		require.GreaterOrEqual(t, tickOfImage(t, images[0]), copied)
+	})
+}
+
+// imagesOf returns the images of a room in a folder of copies.
+func (c *processes) imagesOf(room, dir string) []string {
+	files, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(room)+".images", "*-*-*"))
+	require.NoError(c, err)
+	return slices.DeleteFunc(files, func(path string) bool { return strings.Contains(path, "-journal-") })
+}
+
+// awaitJournal waits until a folder has a copy of a room's journal with a tick that is later than now. It returns the last one in it.
+func (c *processes) awaitJournal(room, dir string) (tick uint64) {
+	begun := tickOfLastStep(c.T, room)
+	c.until("the journal is copied", func() bool {
+		copies, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(room)+".images", "*-journal-*"))
+		require.NoError(c, err)
+		for _, path := range copies {
+			reader, err := world.NewJournalReader(bytes.NewReader(must.Get(os.ReadFile(path))))
+			for err == nil {
+				var frame world.JournalFrame
+				if frame, err = reader.Next(); err == nil {
+					tick = max(tick, frame.Tick)
+				}
+			}
+		}
+		return tick > begun
+	})
+	return tick
 }
 
 // awaitImage waits until a folder has an image of a room that is newer than now, and then a newer one: the directory names the first by then,
@@ -371,8 +417,7 @@ func TestRollingRestart(t *testing.T) {
 func (c *processes) awaitImage(room, dir string) (saved uint64) {
 	begun := tickOfLastStep(c.T, room)
 	c.until("images are saved", func() bool {
-		images, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(room)+".images", "*-*-*"))
-		require.NoError(c, err)
+		images := c.imagesOf(room, dir)
 		require.LessOrEqual(c, len(images), 4, "%v", images)
 		newest := uint64(0)
 		for _, image := range images {

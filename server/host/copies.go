@@ -54,7 +54,8 @@ type copies struct {
 	directory cluster.Store // for repairs
 	// patience is copyTimeout, and less in tests.
 	patience time.Duration
-	lacking  map[string]time.Time // rooms that nobody runs and that lack copies, and since when; used by sweep alone
+	feeds    map[string]*journalFeed // by node; used by PutJournals alone
+	lacking  map[string]time.Time    // rooms that nobody runs and that lack copies, and since when; used by sweep alone
 }
 
 // copyHead begins a transfer, as a line of JSON. In PutImage the bytes follow, and in GetImage they are the answer.
@@ -72,6 +73,8 @@ func (n *node) keepCopies(dir string, wanted int) (*copies, error) {
 	n.copies = c
 	n.link.HandleStream(link.PutImage, copyRules, c.receive)
 	n.link.HandleStream(link.GetImage, copyRules, c.serve)
+	n.link.HandleStream(link.PutJournals, journalRules, c.receiveJournals)
+	n.link.HandleStream(link.GetJournal, journalRules, c.serveJournal)
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	go c.sweep(ctx)

@@ -238,6 +238,10 @@ func (j *Journal) WantsImage() bool {
 // Stats returns the journal's state. It may be called on any goroutine.
 func (j *Journal) Stats() JournalStats { return j.writer.status(j.queue.oldest()) }
 
+// Segments returns the segments from the newest saved image on, with the bytes that are written; none while the journal is suspended. Their files
+// may be removed or renamed at any time. Segments may be called on any goroutine.
+func (j *Journal) Segments() []Segment { return j.writer.segments() }
+
 // Close makes all frames durable and ends the journal. It returns why the journal is not running, or nil.
 func (j *Journal) Close() error {
 	j.close.Do(func() {

@@ -39,7 +39,7 @@ func (m *movedRun) arrive() (*disktest.Disk, *Store) {
 	return d, &Store{path: simulatedImage, disk: d, keep: 3}
 }
 
-func (m *movedRun) add(s *Store) error { return s.AddSegment(m.newest.Run, m.newest.Tick, m.segment) }
+func (m *movedRun) add(s *Store) error { return s.AddSegment(m.newest, m.segment) }
 
 // requireAllOrNothing checks that a machine continues the run after its last tick, or has nothing to continue.
 func (m *movedRun) requireAllOrNothing(t testing.TB, d *disktest.Disk, why string) (all bool) {
@@ -123,7 +123,7 @@ func FuzzAddedSegment(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, segment []byte) {
 		d, s := m.arrive()
-		require.NoError(t, s.AddSegment(m.newest.Run, m.newest.Tick, segment))
+		require.NoError(t, s.AddSegment(m.newest, segment))
 		_, _, found := recoverWorld(t, d, m.hashes, "")
 		require.True(t, found.Cut == nil || errors.Is(found.Cut, world.ErrJournalEnd) || errors.Is(found.Cut, world.ErrImageVersion), "%v", found.Cut)
 	})

@@ -69,15 +69,10 @@ func listSegments(d disk.Disk, image string) ([]Segment, error) {
 	}
 	var all []Segment
 	for _, f := range files {
-		rest, ours := strings.CutPrefix(f.Name, own)
-		parts := segmentName.FindStringSubmatch(rest)
-		if !ours || !f.Regular || parts == nil {
-			continue
+		if segment, ok := parseSegment(own, f.Name); ok && f.Regular {
+			segment.Path, segment.Bytes = filepath.Join(folder, f.Name), f.Bytes
+			all = append(all, segment)
 		}
-		run, _ := strconv.ParseUint(parts[1], 16, 64) // the expression matches numbers alone
-		tick, _ := strconv.ParseUint(parts[2], 16, 64)
-		nth, _ := strconv.Atoi(parts[3]) // empty: 0
-		all = append(all, Segment{Path: filepath.Join(folder, f.Name), Run: run, Tick: tick, Nth: nth, Lossy: parts[4] != "", Bytes: f.Bytes})
 	}
 	if len(all) > maxSegments {
 		return nil, fmt.Errorf("imagefile: %s has %d segments of a journal: more than %d", image, len(all), maxSegments)
@@ -86,6 +81,20 @@ func listSegments(d disk.Disk, image string) ([]Segment, error) {
 		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Tick, b.Tick), cmp.Compare(a.Nth, b.Nth), cmp.Compare(a.Path, b.Path))
 	})
 	return all, nil
+}
+
+// parseSegment returns what the path of a segment of an image says.
+func parseSegment(image, path string) (s Segment, ok bool) {
+	rest, ours := strings.CutPrefix(path, image)
+	parts := segmentName.FindStringSubmatch(rest)
+	if !ours || parts == nil {
+		return s, false
+	}
+	s.Path, s.Lossy = path, parts[4] != ""
+	s.Run, _ = strconv.ParseUint(parts[1], 16, 64) // the expression matches numbers alone
+	s.Tick, _ = strconv.ParseUint(parts[2], 16, 64)
+	s.Nth, _ = strconv.Atoi(parts[3]) // empty: 0
+	return s, true
 }
 
 // CopySegment returns the bytes of a run's newest segment that begins at a tick, for AddSegment on another machine.
@@ -118,9 +127,13 @@ func (s *Store) CopySegment(run, tick uint64, most int) ([]byte, error) {
 	return content, nil
 }
 
-// AddSegment writes a segment that CopySegment has returned, before Recover. It is durable when AddSegment returns nil.
-func (s *Store) AddSegment(run, tick uint64, content []byte) error {
-	path := segmentPath(s.path, run, tick, 0)
+// AddSegment writes a segment of another machine, before Recover. It is durable when AddSegment returns nil. segment.Lossy says that ticks may
+// be missing after it, so that its run cannot continue; Path and Bytes do not matter.
+func (s *Store) AddSegment(segment Segment, content []byte) error {
+	path := segmentPath(s.path, segment.Run, segment.Tick, segment.Nth)
+	if segment.Lossy {
+		path += lossySuffix
+	}
 	written, err := s.writeFile(s.path, func(to io.Writer) error {
 		_, err := to.Write(content)
 		return err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,12 +68,13 @@ type segmentWriter struct {
 
 	mu      sync.Mutex
 	stats   JournalStats
-	begun   bool   // a segment is being written
-	broken  bool   // see JournalBroken
-	chained bool   // the chain begins at an image that was saved before this process
-	anchor  uint64 // otherwise: tick of the image at which the chain begins
-	saved   uint64 // newest image saved by this process
-	known   bool   // saved is set
+	begun   bool      // a segment is being written
+	broken  bool      // see JournalBroken
+	chained bool      // the chain begins at an image that was saved before this process
+	anchor  uint64    // otherwise: tick of the image at which the chain begins
+	saved   uint64    // newest image saved by this process
+	known   bool      // saved is set
+	live    []Segment // from the newest saved image on; the last one is being written
 }
 
 // chain is the segments that recovery has replayed, and where they end.
@@ -140,6 +142,7 @@ func (w *segmentWriter) beginSegment(e *entry, head []byte) {
 	defer w.mu.Unlock()
 	w.bytes = int64(len(head))
 	w.stats.Bytes += uint64(len(head))
+	w.live = append(w.live, Segment{Path: w.newest, Run: e.run, Tick: e.tick, Nth: nth, Bytes: w.bytes})
 	if !continues {
 		w.chained, w.anchor = false, e.tick
 	}
@@ -226,10 +229,23 @@ func (w *segmentWriter) syncFormer(former *chain) bool {
 			return false
 		}
 	}
+	live := w.describe(former)
 	w.mu.Lock()
-	w.chained = true
+	w.chained, w.live = true, live
 	w.mu.Unlock()
 	return true
+}
+
+// describe returns the segments of a chain.
+func (w *segmentWriter) describe(former *chain) (all []Segment) {
+	for _, path := range former.paths {
+		segment, ok := parseSegment(w.image, path)
+		if info, err := w.disk.Stat(path); ok && err == nil {
+			segment.Bytes = info.Size()
+			all = append(all, segment)
+		}
+	}
+	return all
 }
 
 // create makes a segment with a head, and opens it. It has its name only once the head is durable (G9).
@@ -275,6 +291,7 @@ func (w *segmentWriter) writeFrames(e *entry, data []byte) {
 	w.bytes += int64(n)
 	w.mu.Lock()
 	w.stats.Bytes += uint64(n)
+	w.live[len(w.live)-1].Bytes = w.bytes
 	w.mu.Unlock()
 	switch {
 	case err != nil:
@@ -385,7 +402,7 @@ func (w *segmentWriter) fail(err error) {
 	}
 	w.mu.Lock()
 	again := w.stats.Failure != nil && !w.begun && !broken && errors.Is(err, ErrJournalSlow)
-	w.begun, w.broken, w.pended = false, broken, time.Time{}
+	w.begun, w.broken, w.pended, w.live = false, broken, time.Time{}, nil
 	w.stats.Failure = err
 	w.mu.Unlock()
 	if !again && w.config.Failed != nil {
@@ -404,7 +421,7 @@ func (w *segmentWriter) keepPanic() {
 		_ = w.file.Close() // given up
 	}
 	w.mu.Lock()
-	w.begun, w.broken, w.pended = false, true, time.Time{}
+	w.begun, w.broken, w.pended, w.live = false, true, time.Time{}, nil
 	w.stats.Failure = fmt.Errorf("%w: its goroutine panicked: %v", ErrJournalBroken, value)
 	w.mu.Unlock()
 	w.config.Panicked(value, debug.Stack())
@@ -432,7 +449,15 @@ func (w *segmentWriter) markChain() error {
 func (w *segmentWriter) imageSaved(tick uint64) {
 	w.mu.Lock()
 	w.saved, w.known = tick, true
+	w.live = slices.DeleteFunc(w.live, func(s Segment) bool { return s.Tick < tick })
 	w.mu.Unlock()
+}
+
+// segments is Journal.Segments.
+func (w *segmentWriter) segments() []Segment {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.live)
 }
 
 // status returns the statistics; waiting is when the oldest frame in the queue was queued.

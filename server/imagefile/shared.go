@@ -10,17 +10,21 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/worldd/worldd/internal/atomicfile"
 )
 
 // A SharedFolder keeps immutable images where several nodes find them: in a folder of a file server, or of one machine. The image NAME
-// of the world KIND/ID is the file KIND/ID.images/NAME. Any goroutine calls its methods.
-type SharedFolder struct{ dir string }
+// of the world KIND/ID is the file KIND/ID.images/NAME. Beside it are copies of the journal's segments: see SegmentCopy. Any goroutine calls its methods.
+type SharedFolder struct {
+	dir     string
+	appends sync.Mutex // held while a copy of a segment grows
+}
 
 // NewSharedFolder returns the images in a folder, which must exist.
-func NewSharedFolder(dir string) *SharedFolder { return &SharedFolder{dir} }
+func NewSharedFolder(dir string) *SharedFolder { return &SharedFolder{dir: dir} }
 
 // imageDir returns the folder of a world's images.
 func (f *SharedFolder) imageDir(world string) string {

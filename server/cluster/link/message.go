@@ -22,6 +22,9 @@ const (
 	Letters Kind = 4
 	// Moves is a question of package server about a room that is to move to the node.
 	Moves Kind = 5
+	// PutJournals brings what is new of rooms' journals, and GetJournal asks for the copy of one.
+	PutJournals Kind = 6
+	GetJournal  Kind = 7
 )
 
 // status begins an answer.

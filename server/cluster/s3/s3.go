@@ -27,6 +27,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/imagefile"
 )
 
 const (
@@ -232,6 +233,14 @@ func (b *Bucket) PruneImages(room string, newest *server.RoomImage) error {
 		}
 	}
 	return err
+}
+
+// PutJournals implements server.ImageCopies. Objects do not grow: a bucket has images alone.
+func (b *Bucket) PutJournals(context.Context, []server.RoomJournal) error { return nil }
+
+// ReadJournal implements server.ImageCopies.
+func (b *Bucket) ReadJournal(string, server.RoomImage) ([]imagefile.CopiedSegment, error) {
+	return nil, nil
 }
 
 // list returns up to maxListed keys that begin with prefix. The next listing has what is beyond.
