@@ -22,6 +22,7 @@ type fleet struct {
 	now     time.Duration
 	ends    map[string]error // why each server ends before its Welcome
 	silent  map[string]bool  // addresses that do not answer: each attempt costs a dial's time
+	frozen  map[string]bool  // servers that accept connections and say nothing
 	welcome wire.Welcome
 	tried   []string
 	hellos  []wire.Hello
@@ -48,7 +49,7 @@ func (f *fleet) Connect(address string) (client.Conn, error) {
 	l := &fleetLink{fleet: f}
 	f.links = append(f.links, l)
 	l.in.Err = f.ends[address]
-	if l.in.Err == nil {
+	if l.in.Err == nil && !f.frozen[address] {
 		l.in.Stream = wire.AppendMessage(nil, f.welcome)
 	}
 	return l, nil
@@ -69,7 +70,7 @@ func (l *fleetLink) SendStream(b []byte) error {
 }
 
 func newFleet(t *testing.T, s *schema.Schema) *fleet {
-	f := &fleet{t: t, ends: map[string]error{}, silent: map[string]bool{}, welcome: stage.Welcome(s)}
+	f := &fleet{t: t, ends: map[string]error{}, silent: map[string]bool{}, frozen: map[string]bool{}, welcome: stage.Welcome(s)}
 	f.welcome.Secret = make([]byte, wire.SecretBytes)
 	return f
 }
@@ -108,6 +109,7 @@ func TestDialTriesAddresses(t *testing.T) {
 		name   string
 		ends   map[string]error
 		silent []string
+		frozen []string
 		giveUp time.Duration
 		tried  []string
 		want   error
@@ -115,6 +117,9 @@ func TestDialTriesAddresses(t *testing.T) {
 		{name: "the first answers", tried: []string{"a:1"}},
 		{name: "silent", silent: []string{"a:1"}, tried: []string{"a:1", "b:1"}},
 		{name: "silent, without reconnecting", silent: []string{"a:1"}, giveUp: -1, tried: []string{"a:1", "b:1"}},
+		{name: "frozen", frozen: []string{"a:1"}, tried: []string{"a:1", "b:1"}},
+		{name: "sent to a frozen server", ends: map[string]error{"a:1": movedTo("c:1")}, frozen: []string{"c:1"}, tried: []string{"a:1", "c:1", "a:1", "c:1", "a:1", "c:1", "a:1", "c:1"}, want: &wire.Error{Code: wire.Timeout}},
+		{name: "all frozen", frozen: []string{"a:1", "b:1"}, tried: []string{"a:1", "b:1", "a:1", "b:1"}, want: &wire.Error{Code: wire.Timeout}},
 		{name: "shuts down", ends: map[string]error{"a:1": draining}, tried: []string{"a:1", "b:1"}},
 		{name: "full", ends: map[string]error{"a:1": full}, tried: []string{"a:1", "b:1"}},
 		{name: "refused", ends: map[string]error{"a:1": kicked}, tried: []string{"a:1"}, want: kicked},
@@ -132,6 +137,9 @@ func TestDialTriesAddresses(t *testing.T) {
 			}
 			for _, address := range c.silent {
 				f.silent[address] = true
+			}
+			for _, address := range c.frozen {
+				f.frozen[address] = true
 			}
 			config := f.config(s, "a:1", "b:1")
 			config.GiveUp = c.giveUp

@@ -75,7 +75,7 @@ type Client struct {
 }
 
 // Dial connects and waits for the server's Welcome. A refusal is a *wire.Error
-// whose Code says why. If the server does not answer, Dial tries each of Config.Addrs once. If a server ends meanwhile, Dial tries
+// whose Code says why. If the server does not answer, or is silent for four seconds, Dial tries each of Config.Addrs once. If a server ends meanwhile, Dial tries
 // again for about a second, unless GiveUp is negative: another process may continue the world. The observer may be called before Dial returns.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err := c.Validate(); err != nil {
@@ -96,6 +96,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	switch {
 	case err == nil:
 		cl.link = first.link
+		cl.silence.restartAt(cl.now())
 	case ctx.Err() == nil && cl.joinsAgain(err):
 		cl.beginAgain()
 	default:
@@ -239,7 +240,7 @@ func (c *Client) applyArrivals(in Arrivals) error {
 	if err != nil {
 		return err
 	}
-	if lost && c.state != Connecting {
+	if lost && (c.state != Connecting || len(c.addresses.all) > 1) { // a frozen server of a cluster may never send its Welcome
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing new arrived from the server for %v", lostAfter)}
 	}
 	s := c.session
