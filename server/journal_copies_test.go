@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -66,6 +67,7 @@ func TestCopiesOfJournalsArePruned(t *testing.T) {
 		copied := 0
 		for range 20 {
 			time.Sleep(500 * time.Millisecond)
+			synctest.Wait()
 			image := x.nodeA.imageOf("match/1")
 			names := must.Get(filepath.Glob(filepath.Join(x.a.config.Images.Shared, "match", "1.images", "*-journal-*")))
 			require.LessOrEqual(t, len(names), 2)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,7 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
@@ -58,32 +61,31 @@ func TestJournalsGrowOnOtherNodes(t *testing.T) {
 	c.awaitPeers(t, len(nodes))
 	image, _ := newImage(t, nodes...)
 	g := newGrowingJournal(t, image)
-	want := func() []byte { return must.Get(os.ReadFile(g.path)) }
-	content := func(n *copyNode) []byte {
-		parts := must.Get(n.ReadJournal("match/1", image))
-		require.Len(t, parts, 1)
-		require.Equal(t, g.Segments[0].SegmentCopy, parts[0].SegmentCopy)
-		return parts[0].Content
-	}
 	put := func() error { return a.PutJournals(t.Context(), []server.RoomJournal{g.RoomJournal}) }
 	require.NoError(t, put(), "it has no bytes yet")
 	require.Empty(t, must.Get(c.ReadJournal("match/1", image)))
+	var failed error
+	awaitCopies := func(why string) {
+		want := []imagefile.CopiedSegment{{SegmentCopy: g.Segments[0].SegmentCopy, Content: must.Get(os.ReadFile(g.path))}}
+		for _, n := range []*copyNode{b, c} { // c asks b
+			require.Eventually(t, func() bool {
+				failed = errors.Join(failed, put())
+				got, err := n.ReadJournal("match/1", image)
+				return err == nil && assert.ObjectsAreEqual(want, got)
+			}, soon, time.Millisecond, why)
+		}
+	}
 	for _, n := range []int{1, 70_000, 3 << 20, 5} {
 		g.grow(t, n)
-		for range 1 + n>>20 {
-			if err := put(); isFull && n >= 70_000 {
-				require.ErrorContains(t, err, "node f")
-			}
-		}
-		require.Equal(t, want(), content(b), "%d more bytes", n)
-		require.Equal(t, want(), content(c), "by the link")
+		awaitCopies(fmt.Sprintf("%d more bytes", n))
+	}
+	if isFull {
+		require.ErrorContains(t, failed, "node f: ")
+		require.ErrorContains(t, failed, "no space left on device")
 	}
 	require.NoError(t, os.RemoveAll(filepath.Join(b.dir, "match")))
 	g.grow(t, 9)
-	for range 6 { // it says that it has none
-		_ = put()
-	}
-	require.Equal(t, want(), content(b))
+	awaitCopies("b says that it has none")
 	newer := image
 	newer.Tick++
 	require.NoError(t, b.PruneImages("match/1", &newer))
