@@ -107,3 +107,26 @@ func TestDamagedCopyOfAJournal(t *testing.T) {
 		})
 	}
 }
+
+// A node that has had the room, and knows its block, does not continue the run from the copy of its journal: clients may have heard of ticks that
+// are in no copy, and of the handles in these (G11 of package imagefile).
+func TestCopiedJournalContinuesNoRun(t *testing.T) {
+	config := savesRarely(t, imagefile.JournalAlways)
+	inTwoServers(t, config, func(x *twoServers) {
+		t := x.t
+		greetAs(x.a, "match/1", "ann")
+		for _, to := range []string{"b:2", "a:1"} {
+			time.Sleep(1500 * time.Millisecond)
+			from := map[string]*testRooms{"b:2": x.a, "a:1": x.b}[to]
+			require.NoError(t, from.moveRoom(context.Background(), "match/1", to))
+		}
+		time.Sleep(time.Second)
+		ann := greetAs(x.a, "match/1", "ben")
+		time.Sleep(5300 * time.Millisecond)
+		was, tick, generation := ann.newestWelcome(), x.a.tick("match/1"), x.a.now("match/1").core.World().Config().FirstGeneration
+		x.nodeA.lose("match/1", nil)
+		require.Equal(t, wire.EpochMismatch, resumeAt(x.b, "ben", was).code())
+		require.InDelta(t, tick, x.b.tick("match/1"), 90)
+		require.NotEqual(t, generation, x.b.now("match/1").core.World().Config().FirstGeneration)
+	})
+}
