@@ -186,6 +186,19 @@ func (f *journalFeed) noteLengths(sent []segmentOf, answer *bytes.Buffer) error 
 	return nil
 }
 
+// sendJournal brings another node what this one has of a journal whose room nobody runs.
+func (c *copies) sendJournal(ctx context.Context, node, room string, image server.RoomImage) error {
+	copied, err := c.folder.ReadSegments(room, image.IsOld)
+	if err != nil || len(copied) == 0 {
+		return err
+	}
+	var batch bytes.Buffer
+	for _, segment := range copied {
+		appendPart(&batch, partHead{Room: room, SegmentCopy: segment.SegmentCopy}, segment.Content)
+	}
+	return c.node.link.Stream(ctx, node, link.PutJournals, &batch, io.Discard, int64(len(copied)*maxAnswerLine))
+}
+
 // receiveJournals appends to the copies of journals for another node.
 func (c *copies) receiveJournals(_ context.Context, _ string, body io.Reader, answer io.Writer) error {
 	from := bufio.NewReaderSize(body, maxCopyHead)

@@ -24,6 +24,7 @@ import (
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/cluster"
 	"github.com/worldd/worldd/server/cluster/link"
+	"github.com/worldd/worldd/server/imagefile"
 )
 
 // copyNode is a node that keeps copies, with a link to the others. It has no rooms.
@@ -125,7 +126,7 @@ func TestCopiesOnBadNodes(t *testing.T) {
 	require.Equal(t, 1, a.logs.FilterMessage("fewer nodes than wanted have a copy of an image").Len())
 }
 
-// If a node is gone that has the image of a room that nobody runs, one of the others brings it to a further node, once. The directory then
+// If a node is gone that has the image of a room that nobody runs, one of the others brings it to a further node, with its journal, once. The directory then
 // names that node.
 func TestCopiesAreRepaired(t *testing.T) {
 	store := cluster.NewMemory()
@@ -138,6 +139,7 @@ func TestCopiesAreRepaired(t *testing.T) {
 	image, path := newImage(t, "b", "a")
 	for _, n := range []*copyNode{a, b} {
 		require.NoError(t, n.folder.Put("match/1", image.Name(), path))
+		must.Get(n.folder.AppendSegment("match/1", imagefile.SegmentCopy{Epoch: image.Epoch, Run: 9, Tick: image.Tick}, 0, []byte("frames")))
 	}
 	record := must.Get(json.Marshal(map[string]any{"v": 2, "state": "free", "epoch": 3, "block": -1, "image": cluster.Image(image)}))
 	must.Get(store.Swap(t.Context(), cluster.Swap{Key: "room/match/1", Value: record}))
@@ -157,6 +159,8 @@ func TestCopiesAreRepaired(t *testing.T) {
 	require.False(t, c.folder.Has("match/1", image.Name()))
 	a.repair(t.Context(), begun.Add(repairAfter))
 	require.True(t, c.folder.Has("match/1", image.Name()))
+	require.Len(t, must.Get(c.folder.ReadSegments("match/1", image.IsOld)), 1)
+	require.Equal(t, must.Get(a.folder.ReadSegments("match/1", image.IsOld)), must.Get(c.folder.ReadSegments("match/1", image.IsOld)))
 	require.Eventually(t, func() bool { return a.node.Status().FewCopies == 0 }, soon, time.Millisecond)
 	require.Equal(t, []server.ClusterImages{{Nodes: []string{"b", "a", "c"}, Rooms: []string{"match/1"}}}, a.node.Status().Images)
 	a.repair(t.Context(), begun.Add(2*repairAfter))

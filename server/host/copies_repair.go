@@ -53,7 +53,7 @@ func (c *copies) repairs(i cluster.ImageStatus) bool {
 	return false
 }
 
-// addCopies brings an image to as many nodes as lack, and makes the directory name them. Nodes that are gone stay named: they may come back.
+// addCopies brings an image and its journal to as many nodes as lack, and makes the directory name them. Nodes that are gone stay named: they may come back.
 func (c *copies) addCopies(ctx context.Context, room string, image server.RoomImage) {
 	ctx, cancel := context.WithTimeout(ctx, putTimeout)
 	defer cancel()
@@ -70,6 +70,11 @@ func (c *copies) addCopies(ctx context.Context, room string, image server.RoomIm
 	added := c.spread(ctx, room, image, others, c.wanted+1-len(have))
 	if len(added) == 0 {
 		return
+	}
+	for _, name := range added {
+		if err := c.sendJournal(ctx, name, room, image); err != nil {
+			c.node.log.Warn("another node has no copy of a journal", zap.String("node", name), zap.String("room", room), zap.Error(err))
+		}
 	}
 	named := cluster.Image(image)
 	named.Nodes = slices.Concat(gone, have, added)
