@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/programtest"
 )
 
 // testClients: players of a game's version play on servers of the version before, and of the next one.
@@ -28,13 +30,12 @@ func playOn(t *testing.T, built programs, program string, server, bots version) 
 	addr := p.said(`"msg":"serving","addr":"(\S+?)"`)[1]
 	var out []byte
 	var err error
-	for _, duration := range []string{"2s", "30s"} { // a busy machine needs more than the first
+	programtest.PlayLonger(t, "2s", "30s", func(duration string) (string, bool) {
 		c := built.command(t, program, bots, t.TempDir(), "loadtest", "--addr="+addr, "--insecure-dev", "--bots=4", "--duration="+duration,
 			"--fail=confusions>0", "--fail=failed>0", "--fail=delivered_ratio<0.9")
-		if out, err = c.CombinedOutput(); err == nil {
-			break
-		}
-	}
+		out, err = c.CombinedOutput()
+		return string(out), err == nil
+	})
 	require.NoError(t, err, "%s", out)
 	require.Zero(t, p.end(syscall.SIGTERM), &p.screen)
 	require.NotContains(t, p.screen.String(), `"level":"error"`)

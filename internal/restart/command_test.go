@@ -18,6 +18,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/server/token"
 	"github.com/worldd/worldd/world"
 )
@@ -140,12 +141,17 @@ func (c *commandRuns) complete(n int) {
 		require.NoError(c, os.WriteFile(filepath.Join(c.dir, "own.effect"), []byte(c.input), 0o600))
 	}
 	before := readDisk(c.T, c.dir)
-	p := c.start()
-	status := p.wait()
-	if status != 0 && c.talks { // its bot has not connected within the second: the machine is busy
-		p = c.start("--duration=30s")
+	var p *process
+	status := 0
+	programtest.PlayLonger(c, "1s", "30s", func(duration string) (string, bool) {
+		var more []string
+		if c.talks { // it has a bot
+			more = []string{"--duration=" + duration}
+		}
+		p = c.start(more...)
 		status = p.wait()
-	}
+		return p.screen.String(), status == 0
+	})
 	require.Zero(c, status, &p.screen)
 	after := readDisk(c.T, c.dir)
 	for name := range c.writes {

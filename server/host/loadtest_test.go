@@ -14,14 +14,12 @@ import (
 	"github.com/worldd/worldd/internal/programtest"
 )
 
-// playLonger plays a run that is enough on an idle machine, and if it is not enough a longer one.
-func playLonger(short string, play func(duration string) (int, string, string), enough func(status int, out, errs string) bool) (status int, out, errs string) {
-	for _, duration := range []string{short, "30s"} {
+// playLonger is programtest.PlayLonger with the results of the last run.
+func playLonger(t *testing.T, short string, play func(duration string) (int, string, string), enough func(status int, out, errs string) bool) (status int, out, errs string) {
+	programtest.PlayLonger(t, short, "30s", func(duration string) (string, bool) {
 		status, out, errs = play(duration)
-		if enough(status, out, errs) {
-			break
-		}
-	}
+		return out + errs, enough(status, out, errs)
+	})
 	return status, out, errs
 }
 
@@ -32,7 +30,7 @@ func succeeds(status int, _, _ string) bool { return status == exitOK }
 func TestDemo(t *testing.T) {
 	programtest.SetChildren(t, "tag")
 	var report botrun.Report
-	status, out, errs := playLonger("3s", func(duration string) (int, string, string) {
+	status, out, errs := playLonger(t, "3s", func(duration string) (int, string, string) {
 		return play(t, "demo", "--bots=3", "--duration="+duration, "--json")
 	}, func(status int, out, _ string) bool {
 		report = botrun.Report{}
@@ -47,7 +45,7 @@ func TestDemo(t *testing.T) {
 	require.NotNil(t, report.Input.P50Ms, "a change of the input is seen in the bot's own body")
 
 	t.Setenv(lyingTag, "1")
-	status, out, errs = playLonger("1s", func(duration string) (int, string, string) {
+	status, out, errs = playLonger(t, "1s", func(duration string) (int, string, string) {
 		return play(t, "demo", "--bots=1", "--duration="+duration, "--json")
 	}, func(_ int, out, _ string) bool { return strings.Contains(out, `"failed":1`) })
 	require.Equal(t, exitError, status)
@@ -64,7 +62,7 @@ func TestDemo(t *testing.T) {
 func TestLoadtest(t *testing.T) {
 	addr, pin := serving(t, tag())
 	loadUntil := func(enough func(int, string, string) bool, d Definition, args ...string) (int, string, string) {
-		return playLonger("3s", func(duration string) (int, string, string) {
+		return playLonger(t, "3s", func(duration string) (int, string, string) {
 			return playOf(t, d, append([]string{"loadtest", "--addr=" + addr, "--fingerprint=" + pin, "--bots=4", "--duration=" + duration}, args...)...)
 		}, enough)
 	}

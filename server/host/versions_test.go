@@ -16,7 +16,7 @@ func TestMinClient(t *testing.T) {
 	}
 	addr, pin := serving(t, of("1.10.0"), "--min-client=1.9")
 	load := func(d Definition, flags ...string) (int, string) {
-		status, out, errs := playLonger("1s", func(duration string) (int, string, string) {
+		status, out, errs := playLonger(t, "1s", func(duration string) (int, string, string) {
 			return playOf(t, d, append([]string{"loadtest", "--addr=" + addr, "--fingerprint=" + pin, "--bots=2", "--duration=" + duration}, flags...)...)
 		}, succeeds) // a run that is refused ends at once
 		return status, out + errs

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/programtest"
 )
 
 const asMain = "COINS_TEST_AS_MAIN"
@@ -23,16 +25,14 @@ func TestDemo(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	var out []byte
-	collected := false                               // a coin that is collected is destroyed
-	for _, duration := range []string{"3s", "30s"} { // a busy machine needs more than the first
+	collected := false // a coin that is collected is destroyed
+	programtest.PlayLonger(t, "3s", "30s", func(duration string) (string, bool) {
 		demo := exec.CommandContext(t.Context(), self, "demo", "--bots=8", "--duration="+duration)
 		demo.Env = append(os.Environ(), asMain+"=1")
 		out, err = demo.CombinedOutput()
 		collected = !strings.Contains(string(out), " 0 destroyed")
-		if err == nil && collected {
-			break
-		}
-	}
+		return string(out), err == nil && collected
+	})
 	require.NoError(t, err, "%s", out)
 	require.True(t, collected, "%s", out)
 	require.Contains(t, string(out), "8 bots")

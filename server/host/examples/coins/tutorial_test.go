@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/programtest"
 )
 
 // A passage is a fenced block of TUTORIAL.md.
@@ -159,22 +161,21 @@ func shell(t *testing.T, program, source, line string, server *served) *served {
 	}
 	args := strings.Fields(strings.ReplaceAll(line, "'", ""))
 	require.Equal(t, "./coins", args[0])
-	times := []string{"1s", "30s"}             // on a busy machine bots take seconds to connect
+	short := "1s"
 	if strings.Contains(line, "tick_p99_ms") { // takes two samples of a second
-		times[0] = "3s"
+		short = "3s"
 	}
 	var out []byte
 	var err error
-	for _, long := range times {
+	programtest.PlayLonger(t, short, "30s", func(duration string) (string, bool) {
 		if at := slices.Index(args, "--duration"); at >= 0 {
-			args[at+1] = long
+			args[at+1] = duration
 		}
 		command := exec.CommandContext(t.Context(), program, args[1:]...)
 		command.Dir = filepath.Dir(program)
-		if out, err = command.CombinedOutput(); err == nil {
-			break
-		}
-	}
+		out, err = command.CombinedOutput()
+		return string(out), err == nil
+	})
 	require.NoError(t, err, "%s\n%s", line, out)
 	return server
 }

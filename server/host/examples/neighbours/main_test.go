@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -124,10 +125,12 @@ func run(t *testing.T, args ...string) (string, error) {
 // The bots play the demo without a mistake, and cross the border.
 func TestDemo(t *testing.T) {
 	crossed := regexp.MustCompile(`crossings\s+[1-9]`)
-	out, err := run(t, "demo", "--bots=8", "--duration=10s")
-	if err != nil || !crossed.MatchString(out) { // on a busy machine
-		out, err = run(t, "demo", "--bots=8", "--duration=1m")
-	}
+	var out string
+	var err error
+	programtest.PlayLonger(t, "10s", "1m", func(duration string) (string, bool) {
+		out, err = run(t, "demo", "--bots=8", "--duration="+duration)
+		return out, err == nil && crossed.MatchString(out)
+	})
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, out, "8 bots")
 	require.Regexp(t, crossed, out)
