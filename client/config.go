@@ -35,7 +35,7 @@ type Config struct {
 	Addr string
 	// Addrs are further addresses of the same game, such as the other nodes of a cluster, 32 at most. If the present server has not
 	// answered within half a second, the client asks the next one too, and takes the first that answers. If it is full or shuts down, the
-	// client tries the next one. Both before its session and to replace it. The servers of all these
+	// client tries the next one. It does so before it has a session, and to replace a lost one. The servers at all
 	// addresses may learn the session's secret; a server elsewhere, to which one of them redirects, does not. If that
 	// server fails, the client returns to these addresses.
 	Addrs []string

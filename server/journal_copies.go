@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/server/imagefile"
 )
 
-// journalCopyEvery is the interval between copies of what is new of the rooms' journals: what the loss of a machine loses.
+// journalCopyEvery is the interval between copies of the rooms' journals. A lost machine loses the ticks since the last copy.
 const journalCopyEvery = time.Second
 
 // RoomJournal is the journal of a room that this node runs, from the room's newest image on.
@@ -71,7 +71,7 @@ func (f sharedImages) PutJournals(_ context.Context, journals []RoomJournal) (er
 	return err
 }
 
-// copySegment appends what is new of a segment.
+// copySegment appends the new bytes of a segment to its copy.
 func (f sharedImages) copySegment(room string, segment imagefile.SegmentSource) error {
 	at, err := f.AppendSegment(room, segment.SegmentCopy, 0, nil)
 	if err != nil {

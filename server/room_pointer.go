@@ -50,7 +50,7 @@ type ImageCopies interface {
 	OpenImage(room string, image RoomImage) (io.ReadCloser, error)
 	// PruneImages removes what this node keeps of the room's images older than newest; nil: all. So it does for their journals.
 	PruneImages(room string, newest *RoomImage) error
-	// PutJournals copies what is new of the rooms' journals to where the copies of their images are.
+	// PutJournals appends the new bytes of the rooms' journals to the copies beside their images.
 	PutJournals(ctx context.Context, journals []RoomJournal) error
 	// ReadJournal returns the journal after an image as far as it was copied; nothing is no error.
 	ReadJournal(room string, image RoomImage) ([]imagefile.CopiedSegment, error)

@@ -243,7 +243,7 @@ func (p *smallest) await(want map[string]any) (line map[string]any) {
 	return p.awaitAll(want)
 }
 
-// awaitAll reads lines of the client until there was one for each of these, in any order. It returns the last of them.
+// awaitAll reads lines of the client until each of wants has matched one, in any order. It returns the line that matched last.
 func (p *smallest) awaitAll(wants ...map[string]any) (line map[string]any) {
 	for p.lines.Scan() {
 		line = nil

@@ -124,7 +124,7 @@ func (c *copies) PutJournals(ctx context.Context, journals []server.RoomJournal)
 	return errors.Join(errs...)
 }
 
-// send brings the node what is new of the journals, as much as a batch holds.
+// send brings the node the new bytes of the journals, as many as a batch holds.
 func (f *journalFeed) send(ctx context.Context, l *link.Link, node string) (err error) {
 	if time.Since(f.failed) < avoidTime {
 		return fmt.Errorf("node %s has not answered lately", node)

@@ -22,7 +22,7 @@ const maxTablesBytes = 4 << 20
 
 // inspectCommand reports the cost of a recorded world's components.
 type inspectCommand struct {
-	File   string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record. For games with rooms: a file, or the folder with the room of --room."`
+	recordingFile
 	Tables string `type:"path" placeholder:"FILE" help:"Coding tables from ${name} train, instead of the default ones."`
 
 	worldFlags

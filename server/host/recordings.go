@@ -20,6 +20,11 @@ import (
 
 const recordingSuffix = ".recording"
 
+// recordingFile is the argument of commands that read a recording.
+type recordingFile struct {
+	File string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record. For a room also the folder of serve --record, with --room."`
+}
+
 // recordings records rooms to the files DIR/KIND.recording and DIR/KIND/ID.recording. Since
 // clients create rooms, the length of a file and the number of recorded rooms of a kind on disk
 // are bounded.

@@ -14,7 +14,7 @@ import (
 
 // replayCommand verifies a recording.
 type replayCommand struct {
-	File   string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record. For games with rooms: a file, or the folder with the room of --room."`
+	recordingFile
 	Page   bool   `help:"Show the recording in a browser, with a time line, until Ctrl-C."`
 	Listen string `placeholder:"HOST:PORT" help:"TCP address of the page, on loopback (127.0.0.1:0; needs --page)."`
 

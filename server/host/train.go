@@ -26,8 +26,8 @@ const (
 
 // trainCommand trains tables for the rows of a recorded world.
 type trainCommand struct {
-	File string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record. For games with rooms: a file, or the folder with the room of --room."`
-	Out  string `required:"" type:"path" placeholder:"FILE" help:"Output file for the tables."`
+	recordingFile
+	Out string `required:"" type:"path" placeholder:"FILE" help:"Output file for the tables."`
 
 	worldFlags
 }

@@ -60,7 +60,7 @@ func (s SegmentSource) Read(at int64) ([]byte, error) {
 	return b[:n], err
 }
 
-// Name is the name of the copy beside the images of the world. It begins like the names of images, so that one rule says which files are old.
+// Name returns the name of the copy's file. It begins with the epoch and the tick, as the names of images do, so that RoomImage.IsOld of package server holds for both.
 func (c SegmentCopy) Name() string {
 	return fmt.Sprintf("%d-%d-journal-%016x-%d", c.Epoch, c.Tick, c.Run, c.Nth)
 }

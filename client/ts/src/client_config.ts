@@ -40,7 +40,7 @@ export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
   /**
    * Further addresses of the same game, such as other nodes of a cluster: if a server has not answered within half a second,
    * the client asks the next one too, and takes the first that answers. If it is full or shuts down, the client tries the next
-   * one. Both before it has joined and to replace its session.
+   * one. It does so before it has joined, and to replace a lost session.
    */
   readonly urls?: readonly string[]
   /**

@@ -22,7 +22,7 @@ const (
 	Letters Kind = 4
 	// Moves is a question of package server about a room that is to move to the node.
 	Moves Kind = 5
-	// PutJournals brings what is new of rooms' journals, and GetJournal asks for the copy of one.
+	// PutJournals brings the new bytes of rooms' journals, and GetJournal asks for the copy of a journal.
 	PutJournals Kind = 6
 	GetJournal  Kind = 7
 )
