@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
+	"slices"
 
 	"github.com/worldd/worldd/field"
 )
@@ -65,7 +66,7 @@ func changes(before, next *image.Paletted) *image.Paletted {
 	if before == nil {
 		return next
 	}
-	over := image.NewPaletted(next.Rect, append(newPalette(), color.Transparent))
+	over := image.NewPaletted(next.Rect, append(slices.Clone(next.Palette), color.Transparent))
 	for i, index := range next.Pix {
 		if index == before.Pix[i] {
 			index = uint8(colours)

@@ -25,8 +25,8 @@ type canvas struct {
 	image *image.Paletted
 }
 
-func newCanvas(width, height int) canvas {
-	c := canvas{image.NewPaletted(image.Rect(0, 0, width, height), newPalette())}
+func newCanvas(theme Theme, width, height int) canvas {
+	c := canvas{image.NewPaletted(image.Rect(0, 0, width, height), theme.palette())}
 	for i := range c.image.Pix {
 		c.image.Pix[i] = uint8(paperIndex)
 	}

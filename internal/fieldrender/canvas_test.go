@@ -9,7 +9,7 @@ import (
 
 // bare returns a canvas with level 0 everywhere.
 func bare(size int) (canvas, image.Rectangle) {
-	c := newCanvas(size, size)
+	c := newCanvas(Dark, size, size)
 	c.block(c.image.Rect, 0)
 	return c, c.image.Rect
 }
@@ -29,7 +29,7 @@ func inked(c canvas, r image.Rectangle) (n int) {
 func TestFill(t *testing.T) {
 	c, all := bare(8)
 	square := []corner{cornerAt(2, 2), cornerAt(5, 2), cornerAt(5, 4.5), cornerAt(2, 4.5)}
-	c.fill(all, lightInk, square...)
+	c.fill(all, lowInk, square...)
 	at := func(x, y int) int { return int(c.image.ColorIndexAt(x, y)) }
 	require.Equal(t, inkIndex, at(2, 2))
 	require.Equal(t, inkIndex, at(4, 3))
@@ -39,11 +39,11 @@ func TestFill(t *testing.T) {
 	require.Equal(t, 9, inked(c, all))
 
 	reversed, _ := bare(8)
-	reversed.fill(all, lightInk, square[3], square[2], square[1], square[0])
+	reversed.fill(all, lowInk, square[3], square[2], square[1], square[0])
 	require.Equal(t, c.image.Pix, reversed.image.Pix, "corners in either direction")
 
 	clipped, _ := bare(8)
-	clipped.fill(image.Rect(0, 0, 3, 8), lightInk, square...)
+	clipped.fill(image.Rect(0, 0, 3, 8), lowInk, square...)
 	require.Equal(t, 3, inked(clipped, all), "nothing outside the clip")
 }
 
@@ -52,20 +52,20 @@ func TestShade(t *testing.T) {
 	c, _ := bare(4)
 	level := 30 * levelStride
 	c.image.Pix[0], c.image.Pix[1], c.image.Pix[2] = uint8(level), uint8(level), uint8(paperIndex)
-	c.shade(0, 0, darkInk, 2)
-	c.shade(0, 0, darkInk, 1)
+	c.shade(0, 0, highInk, 2)
+	c.shade(0, 0, highInk, 1)
 	require.Equal(t, level+4, int(c.image.Pix[0]))
-	c.shade(0, 0, lightInk, 3)
-	c.shade(0, 0, darkInk, 1)
+	c.shade(0, 0, lowInk, 3)
+	c.shade(0, 0, highInk, 1)
 	require.Equal(t, inkIndex, int(c.image.Pix[0]))
-	c.shade(1, 0, darkInk, 0)
+	c.shade(1, 0, highInk, 0)
 	require.Equal(t, level, int(c.image.Pix[1]))
-	c.shade(2, 0, darkInk, 3)
+	c.shade(2, 0, highInk, 3)
 	require.Equal(t, paperIndex, int(c.image.Pix[2]))
 }
 
 func TestText(t *testing.T) {
-	c := newCanvas(40, 20)
+	c := newCanvas(Dark, 40, 20)
 	c.text(0, 0, textIndex, plainFace, "1")
 	drawn := 0
 	for i, index := range c.image.Pix {

@@ -43,7 +43,7 @@ func newFigure(program *field.Program, views []View, columns, longest int) *figu
 	lines := views[0].caption(program, len(views) == 1, textWidth/letterWidth)
 	header := margin + lineHeight*(len(lines)+1) + 4
 	f := &figure{
-		canvas: newCanvas(textWidth+2*margin, header+rows*(height+panelCaption)+(rows-1)*panelGap+footer+margin),
+		canvas: newCanvas(views[0].Theme, textWidth+2*margin, header+rows*(height+panelCaption)+(rows-1)*panelGap+footer+margin),
 	}
 	f.canvas.text(margin, margin, textIndex, boldFace, fit(views[0].Title, textWidth/letterWidth))
 	for i, line := range lines {
@@ -197,7 +197,7 @@ func (f *figure) drawScale(s scale, unit string) {
 	bar := image.Rect(last.Max.X+16, last.Min.Y, last.Max.X+16+scaleWidth, last.Max.Y)
 	f.canvas.block(bar.Inset(-1), frameIndex)
 	for y := bar.Min.Y; y < bar.Max.Y; y++ {
-		level := (bar.Max.Y - 1 - y) * len(ramp) / bar.Dy()
+		level := (bar.Max.Y - 1 - y) * levels / bar.Dy()
 		f.canvas.block(image.Rect(bar.Min.X, y, bar.Max.X, y+1), level*levelStride)
 	}
 	for i := range s.steps + 1 {

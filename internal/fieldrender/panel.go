@@ -169,7 +169,7 @@ func (p *panel) drawDash(c canvas, r image.Rectangle) {
 func (c canvas) inkAt(rect image.Rectangle, x, y float64) ink {
 	at := image.Pt(int(x), int(y))
 	if !at.In(rect) {
-		return lightInk
+		return lowInk
 	}
 	under := int(c.image.ColorIndexAt(at.X, at.Y))
 	if under >= inkIndex {

@@ -115,7 +115,7 @@ func TestColours(t *testing.T) {
 	require.InDelta(t, 10, s.top(), 1e-9)
 	p.drawMagnitudes(c, m, s)
 	for x := range 100 {
-		want := int(float64(2*x+1)/200*float64(len(ramp)-1) + 0.5)
+		want := int(float64(2*x+1)/200*float64(levels-1) + 0.5)
 		require.InDelta(t, want, int(c.image.ColorIndexAt(x, 7))/levelStride, 1, "column %d", x)
 	}
 	require.Zero(t, inked(c, r), "bare colours")

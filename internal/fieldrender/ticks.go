@@ -81,9 +81,9 @@ func (s scale) top() float64 { return s.step.value(s.steps) }
 
 // level returns the index of a magnitude's colour in the ramp.
 func (s scale) level(magnitude float32) int {
-	l := float64(float64(magnitude)/s.top()*float64(len(ramp)-1)) + 0.5
-	if l >= float64(len(ramp)) { // also infinity
-		return len(ramp) - 1
+	l := float64(float64(magnitude)/s.top()*float64(levels-1)) + 0.5
+	if l >= float64(levels) { // also infinity
+		return levels - 1
 	}
 	return int(l)
 }

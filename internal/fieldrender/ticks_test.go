@@ -80,9 +80,9 @@ func TestScale(t *testing.T) {
 			require.InEpsilon(t, c.top, s.top(), 1e-12)
 			require.Equal(t, c.over, s.over)
 			require.Equal(t, 0, s.level(0))
-			require.Equal(t, len(ramp)-1, s.level(infinite))
+			require.Equal(t, levels-1, s.level(infinite))
 			if c.top < math.MaxFloat32 && c.top > 1e-40 {
-				require.Equal(t, len(ramp)/2, s.level(float32(s.top()/2)))
+				require.Equal(t, levels/2, s.level(float32(s.top()/2)))
 			}
 		})
 	}

@@ -73,6 +73,7 @@ type View struct {
 	Time     float32    // seconds
 	Params   []field.Vec4
 	Mode     Mode
+	Theme    Theme
 }
 
 // Bounds of views (P2). They keep ticks readable and a pixel's size above float32 rounding.

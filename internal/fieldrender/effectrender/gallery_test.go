@@ -30,7 +30,7 @@ const (
 	mostPictureLen = 60_000
 )
 
-// gallery lists the pictures of shipped effects: a still and an animation each.
+// gallery lists the pictures of shipped effects: a still and an animation each, in both themes.
 var gallery = map[string][2][]string{
 	"explosion": {
 		{"--plane", "xy", "--mode", "acceleration"},
@@ -69,10 +69,12 @@ func TestGallery(t *testing.T) {
 		source, _ := field.Shipped(name)
 		fmt.Fprintf(&text, "### %s\n\n```\n%s```\n", name, source)
 		for i, suffix := range []string{"", "_motion"} {
-			picture := name + suffix + ".png"
-			fmt.Fprintf(&text, "\n    effectrender %s -o %s %s\n\n![%s](%s)\n",
-				name, picture, strings.Join(views[i], " "), alt(name, i), pictureFolder+picture)
+			picture, light := name+suffix+".png", name+suffix+"_light.png"
+			fmt.Fprintf(&text, "\n    effectrender %s -o %s %s\n\n", name, picture, strings.Join(views[i], " "))
+			fmt.Fprintf(&text, "<picture>\n  <source media=\"(prefers-color-scheme: dark)\" srcset=\"%s\">\n  <img src=\"%s\" alt=\"%s\">\n</picture>\n",
+				pictureFolder+picture, pictureFolder+light, alt(name, i))
 			checkPicture(t, name, picture, views[i])
+			checkPicture(t, name, light, append(views[i], "--theme", "light"))
 		}
 		text.WriteString("\n")
 	}

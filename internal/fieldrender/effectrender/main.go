@@ -41,11 +41,13 @@ type renderCommand struct {
 	Time     float32  `env:"-" placeholder:"SECONDS" help:"Time of the picture, or start of an animation (0)."`
 	Params   []string `name:"param" env:"-" sep:"none" placeholder:"NAME=VALUE" help:"Set a parameter to a number or \"(x, y, z)\". May be repeated."`
 	Mode     string   `env:"-" default:"wind" help:"Meaning of the vectors: wind (m/s) or acceleration (m/s²) (${default})."`
+	Theme    string   `env:"-" default:"dark" help:"Colours of the picture: for dark or for light pages (${default})."`
 	Animate  bool     `env:"-" help:"Show particles moved by the effect: a .gif is animated, a .png shows six frames."`
 	Duration *float32 `env:"-" placeholder:"SECONDS" help:"Time span shown by an animation; below 2.4 is slow motion (2.4)."`
 
 	plane  fieldrender.Plane
 	mode   fieldrender.Mode
+	theme  fieldrender.Theme
 	region []float32
 }
 
@@ -53,6 +55,9 @@ type renderCommand struct {
 func (c *renderCommand) Validate() (err error) {
 	if c.plane, err = fieldrender.ParsePlane(c.Plane); err != nil {
 		return fmt.Errorf("--plane: %w", err)
+	}
+	if c.theme, err = fieldrender.ParseTheme(c.Theme); err != nil {
+		return fmt.Errorf("--theme: %w", err)
 	}
 	switch c.Mode {
 	case "wind":
@@ -145,7 +150,7 @@ func (c *renderCommand) newView(p *field.Program) (fieldrender.View, error) {
 	if v.Title == "" {
 		v.Title = strings.TrimSuffix(filepath.Base(c.File), filepath.Ext(c.File))
 	}
-	v.Time, v.Mode = c.Time, c.mode
+	v.Time, v.Mode, v.Theme = c.Time, c.mode, c.theme
 	if c.At != nil {
 		v.At = *c.At
 	}

@@ -87,6 +87,7 @@ func TestEffectRender(t *testing.T) {
 		{"--param", "strength=4"},
 		{"--param", "drift=(3, 0, -1)"},
 		{"--mode", "acceleration"},
+		{"--theme", "light"},
 	} {
 		require.False(t, bytes.Equal(plain, render(t, "other.png", flags...)), "%v", flags)
 	}
@@ -111,6 +112,7 @@ func TestWrongPictures(t *testing.T) {
 	}{
 		{[]string{"--plane=yx"}, `--plane: there is no plane "yx": it is xz (from above), xy or zy`},
 		{[]string{"--mode=breeze"}, `--mode: unknown mode "breeze": want wind or acceleration`},
+		{[]string{"--theme=grey"}, `--theme: there is no theme "grey": it is dark or light`},
 		{[]string{"--duration=1"}, "--duration needs --animate"},
 		{[]string{"--animate", "--duration=0"}, "the duration is 0 s"},
 		{[]string{"--region=1,2"}, `--region: "1,2" must be four numbers, as in --region=-10,-5,10,5`},
