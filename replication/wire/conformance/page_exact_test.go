@@ -1,7 +1,7 @@
 package conformance
 
-// The part of the independent decoder for exact states, effects and programs: sections 6.1
-// and 8.1 of PROTOCOL.md.
+// The part of the independent decoder for exact states, effects and programs: SIMULATING.md, and what PROTOCOL.md
+// marks with †.
 
 import (
 	"math"
