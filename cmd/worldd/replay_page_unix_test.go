@@ -55,7 +55,7 @@ func TestReplayPage(t *testing.T) {
 		require.Regexp(t, `^tick \d\d: spark \d+v\d+ was destroyed`, p.Death)
 		require.Equal(t, "none before this tick", p.NoDeath)
 		require.Equal(t, "tick 41: began 250 ms late on the server", p.Late)
-		require.Equal(t, "1, most by 250ms at tick 41", p.Lateness)
+		require.Equal(t, "1, worst 250ms at tick 41", p.Lateness)
 		require.Equal(t, "none after this tick", p.NoLate)
 		require.Regexp(t, `^Following \d+v\d+\. $`, p.Followed)
 		require.Contains(t, p.Born, "live")

@@ -58,7 +58,7 @@ func TestReplayCommand(t *testing.T) {
 		err    string
 	}{
 		{"good", good, "calm", exitOK, "ticks 0 to 90 replayed, 90 compared", ""},
-		{"late ticks", good, "calm", exitOK, "late ticks: 1, most by 250ms at tick 41", ""},
+		{"late ticks", good, "calm", exitOK, "late ticks: 1, worst 250ms at tick 41", ""},
 		{"says what it repeats", good, "calm", exitOK, "commands and hooks were not called again", ""},
 		{"other code", other, "calm", exitError, "ticks 0 to 70", "first after tick 70: in bodies"},
 		{"cut", good[:len(good)-50], "calm", exitOK, "its server died", ""},

@@ -101,12 +101,23 @@ func TestFilmFinds(t *testing.T) {
 			require.Contains(t, f.describeMoment(m), c.text)
 		}
 	}
-	require.Equal(t, "5, most by 195ms at tick 196", f.late.String())
+	require.Equal(t, "5, worst 195ms at tick 196", f.late.String())
 	_, found := f.find(jump{what: "slow"})
 	require.True(t, found)
 	few := newTagFilm(t, file, filmLimits{50, maxKeyframeBytes, 3})
 	require.True(t, few.full)
 	require.Len(t, few.events, 3)
+}
+
+// The time line marks the whole recording, however many moments it has.
+func TestMarks(t *testing.T) {
+	f := film{first: 100, last: 3100}
+	var marks []uint64
+	for tick := f.first; tick <= f.last; tick++ {
+		marks = f.addMark(marks, tick)
+	}
+	require.Len(t, marks, timelineColumns)
+	require.Equal(t, []uint64{100, 110, 3090}, []uint64{marks[0], marks[1], marks[timelineColumns-1]})
 }
 
 // The queries of a page are bounded, and a refusal says which values are allowed.

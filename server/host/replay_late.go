@@ -36,5 +36,5 @@ func (l lateness) String() string {
 	case l.ticks == 0:
 		return "none"
 	}
-	return fmt.Sprintf("%d, most by %v at tick %d", l.ticks, l.longest, l.at)
+	return fmt.Sprintf("%d, worst %v at tick %d", l.ticks, l.longest, l.at)
 }

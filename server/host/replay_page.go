@@ -22,10 +22,8 @@ import (
 )
 
 const (
-	// timelineColumns is the number of columns of the page's histogram.
+	// timelineColumns is the number of columns of the page's time line: of its histogram, and of marks of each sort.
 	timelineColumns = 300
-	// maxMarks bounds the marks of each sort on the page's time line.
-	maxMarks = 300
 	// maxAsked bounds the handles of one request.
 	maxAsked = 16
 )
@@ -110,14 +108,14 @@ func newFilmPage(f *film, path, game string) (*filmPage, error) {
 		m := &f.events[i]
 		switch {
 		case m.what == momentDeath:
-			about.Deaths[min((m.tick-f.first)*timelineColumns/max(f.last-f.first, 1), timelineColumns-1)]++
-		case m.what == momentStop && len(about.Stops) < maxMarks:
-			about.Stops = append(about.Stops, m.tick)
-		case m.what == momentLate && len(about.Late) < maxMarks:
-			about.Late = append(about.Late, m.tick)
+			about.Deaths[f.column(m.tick)]++
+		case m.what == momentStop:
+			about.Stops = f.addMark(about.Stops, m.tick)
+		case m.what == momentLate:
+			about.Late = f.addMark(about.Late, m.tick)
 		}
-		if f.matches(m, &jump{what: "players"}) && len(about.Players) < maxMarks {
-			about.Players = append(about.Players, m.tick)
+		if f.matches(m, &jump{what: "players"}) {
+			about.Players = f.addMark(about.Players, m.tick)
 		}
 	}
 	for _, s := range f.slow {
@@ -125,6 +123,19 @@ func newFilmPage(f *film, path, game string) (*filmPage, error) {
 	}
 	about.Lateness = f.late.String()
 	return &filmPage{film: f, about: about}, nil
+}
+
+// column returns the column of the time line that has a tick.
+func (f *film) column(tick uint64) uint64 {
+	return min((tick-f.first)*timelineColumns/max(f.last-f.first, 1), timelineColumns-1)
+}
+
+// addMark adds a mark for a tick unless its column has one: an overloaded server is late for thousands of ticks.
+func (f *film) addMark(marks []uint64, tick uint64) []uint64 {
+	if n := len(marks); n > 0 && f.column(marks[n-1]) == f.column(tick) {
+		return marks
+	}
+	return append(marks, tick)
 }
 
 // describeEnd says how the replay ended, and which parts of the state differ after its last tick.

@@ -135,7 +135,7 @@ export class Timeline {
     setText('found', `tick ${found.tick.toLocaleString('en')}: ${printable(found.text)}`)
   }
 
-  /** Draws deaths as bars, and marks above them. */
+  /** Draws deaths as bars, and a row of marks for each other entry of the legend above them. */
   #drawStrip(tick: number): void {
     const { first, last, deaths, players, stops, slow, late, differs } = this.#recording
     const strip = this.#strip
@@ -144,23 +144,26 @@ export class Timeline {
     if (strip.width !== width || strip.height !== height) Object.assign(strip, { width, height })
     const pen = penOf(strip)
     pen.clearRect(0, 0, width, height)
-    const at = (t: number): number => ((t - first) / Math.max(last - first, 1)) * (width - devicePixelRatio)
+    const wide = Math.max(width / deaths.length, 2 * devicePixelRatio) // of a mark: the server sends one for each column
+    const at = (t: number): number => ((t - first) / Math.max(last - first, 1)) * (width - wide)
     const most = Math.max(...deaths, 1)
+    const row = height / 7
     pen.fillStyle = this.#palette.of('muted')
     deaths.forEach((n, i) => {
-      const tall = (n / most) * (height / 2)
+      const tall = (n / most) * row * 3
       pen.fillRect((i * width) / deaths.length, height - tall, Math.max(width / deaths.length - 1, 1), tall)
     })
-    const mark = (ticks: readonly number[], colour: string): void => {
-      pen.fillStyle = this.#palette.of(colour)
-      for (const t of ticks) pen.fillRect(at(t), 0, 2 * devicePixelRatio, height / 2 - 2)
-    }
-    mark(players, 'good')
-    mark(slow, 'kind2')
-    mark(late, 'kind3')
-    mark(stops, 'edge')
-    if (differs.length > 0) mark([last], 'edge')
     pen.fillStyle = this.#palette.of('accent')
     pen.fillRect(at(tick), 0, 2 * devicePixelRatio, height)
+    const rows: readonly (readonly [readonly number[], string])[] = [
+      [players, 'good'],
+      [differs.length > 0 ? [...stops, last] : stops, 'edge'],
+      [late, 'kind3'],
+      [slow, 'kind2'],
+    ]
+    rows.forEach(([ticks, colour], i) => {
+      pen.fillStyle = this.#palette.of(colour)
+      for (const t of ticks) pen.fillRect(at(t), i * row, wide, row - devicePixelRatio)
+    })
   }
 }
