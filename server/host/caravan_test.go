@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
@@ -85,6 +86,8 @@ func newCaravan(o Options) (*Instance, error) {
 	w := Must(world.New(world.Config{MaxEntities: 256, FirstGeneration: o.Room.Generations.First, LastGeneration: o.Room.Generations.Last}))
 	camel := Must(w.AddKind(world.Kind{Name: "camel", Body: &world.BodyDef{Radius: 1}}))
 	who := Must(server.Register(w, owners, camel))
+	run := fmt.Sprint(os.Getpid(), "-", time.Now().UnixNano())
+	must.Do(w.AddSystem(world.After, "owner", func(w *world.World) { noteOwner(o.Room.Name, run, w.Tick()) }))
 	count := func(s *server.Session) uint32 {
 		n, _ := s.Value().(uint32)
 		return n

@@ -35,15 +35,19 @@ type traveller struct {
 }
 
 func (c *processes) newTraveller(node, user, room string) *traveller {
-	t := &traveller{user: user, remembered: map[bulk.Handle]string{}}
+	return must.Get(dialTraveller(c.Context(), user, room, c.addrs[node]))
+}
+
+func dialTraveller(ctx context.Context, user, room string, addrs ...string) (t *traveller, err error) {
+	t = &traveller{user: user, remembered: map[bulk.Handle]string{}}
 	began := time.Now()
-	t.own = must.Get(client.Dial(c.Context(), client.Config{
-		Addr: c.addrs[node], InsecureDev: true, Room: room, Schema: caravanSchema, Token: []byte(user),
+	t.own, err = client.Dial(ctx, client.Config{
+		Addr: addrs[0], Addrs: addrs[1:], InsecureDev: true, Room: room, Schema: caravanSchema, Token: []byte(user),
 		FreshToken: func(context.Context) ([]byte, error) { return []byte(user), nil },
 		Observer:   client.Observer{Enter: func(e *client.Entity) { t.seen = append(t.seen, e) }},
-	}))
+	})
 	t.took = append(t.took, time.Since(began))
-	return t
+	return t, err
 }
 
 // update updates the client, and compares the camels in view with those that it remembers.

@@ -104,28 +104,38 @@ func (w heldWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
+// findProgram skips the test without a program, which CI must have.
+func findProgram(t *testing.T, name, debian string) {
+	if _, err := exec.LookPath(name); err != nil {
+		require.Empty(t, os.Getenv(engineVariable), "want %s in PATH (Debian package %s)", name, debian)
+		t.Skipf("SKIPPED: NO PROCESSES FORMED A CLUSTER: %s is missing (Debian package %s)", name, debian)
+	}
+}
+
 // startEngine starts an etcd of one member, or skips the test.
 func startEngine(t *testing.T) *processes {
-	bin, err := exec.LookPath("etcd")
-	if err != nil {
-		require.Empty(t, os.Getenv(engineVariable), "want etcd in PATH (Debian package etcd-server)")
-		t.Skip("SKIPPED: NO PROCESSES FORMED A CLUSTER: etcd is missing (Debian package etcd-server)")
-	}
-	c := &processes{T: t, dir: t.TempDir(), engine: "http://" + loopback.Reserve(t, 1)[0], nodes: map[string]*serverProcess{}, addrs: map[string]string{}, ways: map[string]*directoryWay{}}
+	c := startEngineAt(t, "http://"+loopback.Reserve(t, 1)[0], "etcd")
+	c.until("the engine answers", func() bool {
+		answer, err := http.Get(c.engine + "/health")
+		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	})
+	return c
+}
+
+// startEngineAt starts an etcd of one member by a command, and does not wait for it.
+func startEngineAt(t *testing.T, engine string, command ...string) *processes {
+	findProgram(t, "etcd", "etcd-server")
+	c := &processes{T: t, dir: t.TempDir(), engine: engine, nodes: map[string]*serverProcess{}, addrs: map[string]string{}, ways: map[string]*directoryWay{}}
 	peer := "http://" + loopback.Reserve(t, 1)[0]
 	log := must.Get(os.Create(filepath.Join(c.dir, "etcd.log")))
 	t.Cleanup(func() { _ = log.Close() })
-	run := exec.CommandContext(t.Context(), bin, "--data-dir", filepath.Join(c.dir, "etcd"), "--listen-client-urls", c.engine, "--advertise-client-urls", c.engine,
-		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
+	run := exec.CommandContext(t.Context(), command[0], append(command[1:], "--data-dir", filepath.Join(c.dir, "etcd"), "--listen-client-urls", c.engine, "--advertise-client-urls", c.engine,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)...)
 	run.Stdout, run.Stderr = log, log
 	require.NoError(t, run.Start())
 	t.Cleanup(func() {
 		_ = run.Process.Kill()
 		_ = run.Wait()
-	})
-	c.until("the engine answers", func() bool {
-		answer, err := http.Get(c.engine + "/health")
-		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 	})
 	t.Setenv(stepsFile, filepath.Join(c.dir, "steps"))
 	return c

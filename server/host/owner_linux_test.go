@@ -201,9 +201,22 @@ func (c *processes) startBare(node string, l *line, lease time.Duration) {
 	if c.addrs[node] == "" {
 		c.addrs[node] = loopback.Reserve(c, 1)[0]
 	}
-	i := &installation{t: c.T, program: "inn"}
-	c.nodes[node] = i.start("--listen="+c.addrs[node], "--cluster="+l.engine, "--node="+node, "--lease="+lease.String())
-	c.nodes[node].until("serves", func() bool { return strings.Contains(c.nodes[node].output(), `"serving"`) })
+	c.startInstalled(&installation{t: c.T, program: "inn"}, node, lease, "--cluster="+l.engine)
+}
+
+// startInstalled starts a node, and again if it ends because the engine is too busy to answer.
+func (c *processes) startInstalled(i *installation, node string, lease time.Duration, more ...string) {
+	args := slices.Concat(more, []string{"--listen=" + c.addrs[node], "--node=" + node, "--lease=" + lease.String()})
+	c.nodes[node] = i.start(args...)
+	c.until("node "+node+" serves", func() bool {
+		select {
+		case <-c.nodes[node].ended:
+			require.Contains(c, c.nodes[node].output(), "no endpoint answers")
+			c.nodes[node] = i.start(args...)
+		default:
+		}
+		return strings.Contains(c.nodes[node].output(), `"serving"`)
+	})
 }
 
 // keepVisiting keeps a client in a room, through whichever node answers. A patient one reconnects by itself; any other is closed after a second

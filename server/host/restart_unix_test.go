@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,8 +27,9 @@ import (
 type installation struct {
 	t       *testing.T
 	program string
-	image   string // of --image; empty: nothing is saved
-	file    string // file of the world or room that the test examines
+	image   string   // of --image; empty: nothing is saved
+	file    string   // file of the world or room that the test examines
+	within  []string // command that runs the program; nil: none
 }
 
 // installations returns a single world and rooms in a folder.
@@ -35,7 +37,7 @@ func installations(t *testing.T, dir string) []*installation {
 	rooms := filepath.Join(dir, "rooms")
 	require.NoError(t, os.MkdirAll(rooms, 0o700))
 	file := filepath.Join(dir, "world.image")
-	return []*installation{{t, "tag", file, file}, {t, "inn", rooms, filepath.Join(rooms, "lobby.image")}}
+	return []*installation{{t: t, program: "tag", image: file, file: file}, {t: t, program: "inn", image: rooms, file: filepath.Join(rooms, "lobby.image")}}
 }
 
 func (i *installation) command(args ...string) *exec.Cmd {
@@ -43,7 +45,11 @@ func (i *installation) command(args ...string) *exec.Cmd {
 		args = append([]string{"--image=" + i.image}, args...)
 	}
 	args = append([]string{"serve", "--listen=127.0.0.1:0"}, args...)
-	return programtest.Command(i.t, i.program, args...)
+	c := programtest.Command(i.t, i.program, args...)
+	if i.within != nil {
+		c.Path, c.Args = must.Get(exec.LookPath(i.within[0])), slices.Concat(i.within, []string{c.Path}, c.Args[1:])
+	}
+	return c
 }
 
 // savedTick returns the tick of the image, or 0 without one.
