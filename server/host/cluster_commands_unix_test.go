@@ -18,14 +18,16 @@ func TestClusterCommands(t *testing.T) {
 	c := startEngine(t)
 	c.settle()
 	token, wrong := filepath.Join(c.dir, "token"), filepath.Join(c.dir, "wrong")
-	require.NoError(t, os.WriteFile(token, []byte("0123456789abcdef"), 0o600))
+	c.token = "0123456789abcdef"
+	require.NoError(t, os.WriteFile(token, []byte(c.token), 0o600))
 	require.NoError(t, os.WriteFile(wrong, []byte("fedcba9876543210"), 0o600))
 	reserved := loopback.Reserve(t, 3)
 	admins, nobody := map[string]string{"a": reserved[0], "b": reserved[1]}, reserved[2]
 	for node, admin := range admins {
 		c.start(node, "own-"+node, "--admin="+admin, "--admin-token="+token)
 	}
-	c.until("a node has the lobby", func() bool { return c.home("lobby") != "" })
+	c.introduce("a", "b")
+	c.until("both nodes know who has the lobby", func() bool { return c.known("a").home("lobby") != "" && c.known("b").home("lobby") != "" })
 	home := c.home("lobby")
 	other := map[string]string{"a": "b", "b": "a"}[home]
 	in, ask, dir := "--admin="+admins[home], "--admin-token="+token, "--cluster="+c.engine

@@ -99,7 +99,7 @@ func TestNodeIsDrained(t *testing.T) {
 	reserved := loopback.Reserve(t, 2)
 	admins := map[string]string{"a": reserved[0], "b": reserved[1]}
 	start := func(node string) {
-		c.startProgram("caravan", node, "own-"+node, testLease, "--admin="+admins[node], "--drain-for=30s",
+		c.startProgram("caravan", node, "own-"+node, 5*testLease, "--admin="+admins[node], "--drain-for=30s",
 			fmt.Sprint("--max-sessions=", max(1024, 2**drainedRooms**drainedPlayers)))
 	}
 	start("a")
@@ -130,7 +130,12 @@ func TestNodeIsDrained(t *testing.T) {
 	for range guests {
 		<-ready
 	}
-	time.Sleep(time.Second)
+	c.introduce("a", "b")
+	allIn := func(node string, rooms ...string) {
+		for _, room := range rooms {
+			c.until("the players are in "+room, func() bool { return c.playersIn(admins[node], room) == *drainedPlayers })
+		}
+	}
 	left := func() (lines int) {
 		for line := range strings.Lines(string(must.Get(os.ReadFile(path)))) {
 			if strings.HasPrefix(line, "leave") {
@@ -146,11 +151,11 @@ func TestNodeIsDrained(t *testing.T) {
 	for _, room := range rooms {
 		require.Equal(t, "b", c.home(room), room)
 	}
-	time.Sleep(2 * time.Second)
+	allIn("b", rooms...)
 	require.Equal(t, exitOK, c.nodes["a"].end(syscall.SIGTERM))
-	time.Sleep(time.Second)
 	way := c.leadThrough("a")
 	start("a")
+	c.introduce("a", "b")
 	way.held.Lock()
 	stays := make(chan int)
 	go func() {
@@ -163,19 +168,22 @@ func TestNodeIsDrained(t *testing.T) {
 	way.held.Unlock()
 	start("a")
 	require.NotEqual(t, exitOK, <-stays)
-	require.Contains(t, c.nodes["b"].output(), "the other node has ended before it had the room")
+	c.until("the node says why the room stays", func() bool {
+		return strings.Contains(c.nodes["b"].output(), "the other node has ended before it had the room")
+	})
 	c.until("the room is where it was", func() bool { return c.home(rooms[0]) == "b" })
-	c.until("its players have come back", func() bool { return c.playersIn(admins["b"], rooms[0]) == *drainedPlayers })
+	allIn("b", rooms[0])
 	status, out = runInn(t.Context(), inn(), "cluster", "move", rooms[0], "a", "--admin="+admins["b"])
 	require.Equal(t, exitOK, status, out)
 	c.until("the room is back", func() bool { return c.home(rooms[0]) == "a" })
-	time.Sleep(2 * time.Second)
+	allIn("a", rooms[0])
 	stop()
 	playing.Wait()
 	require.Zero(t, left(), "no session has ended")
 	var stalls []time.Duration
 	for i, g := range guests {
 		require.NoError(t, errs[i])
+		c.until(g.user+" has joined", func() bool { return g.update() != nil || g.own.State() == client.Joined })
 		require.Empty(t, g.confusions)
 		require.Equal(t, client.Joined, g.own.State(), "%+v", g.changes)
 		require.Equal(t, g.session, g.own.Welcome().Session, "%+v", g.changes)

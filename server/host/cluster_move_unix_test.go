@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -134,11 +135,15 @@ func (c *processes) journeys(path string) (joins, departs int) {
 // killOnTheWay sends a player from a node to a room of the other, and kills a node once the player's client has the pass, which it has not shown
 // yet. Its next process starts before the player follows the pass. The player arrives in the room.
 func (c *processes) killOnTheWay(t *traveller, from, to string, kill func()) {
-	sent := func() int { return strings.Count(c.nodes[from].output(), `"by":"server","code":"moved"`) }
-	before, was := sent(), t.own.Welcome().Session
+	joined := regexp.MustCompile(`"connection":([1-9]\d*),"user":"` + t.user + `"`)
+	was := t.own.Welcome().Session
 	must.Get(client.Do(t.own, goCommand, 0, goTo{to}))
 	require.NoError(c, t.update()) // sends the command; the client follows a pass in the next call
-	c.until("the pass is sent", func() bool { return sent() != before })
+	c.until("the pass is sent", func() bool {
+		said := c.nodes[from].output()
+		all := joined.FindAllStringSubmatch(said, -1)
+		return all != nil && regexp.MustCompile(`"ended","connection":`+all[len(all)-1][1]+`,.*"by":"server","code":"moved"`).MatchString(said)
+	})
 	kill()
 	c.until("the player is there", func() bool {
 		require.NoError(c, t.update())

@@ -56,7 +56,7 @@ func TestFallbackIsAlone(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", supervisor.LocalAddr().String())
 	t.Setenv("WATCHDOG_USEC", "30000")
 	h := scriptedHandOver(t, `echo $$ >$D/pid; `+offers+`echo hangs >&3; exec sleep 600`,
-		`kill -0 $(cat $D/pid) && exit 3; mkfifo $D/heard.new; mv $D/heard.new $D/heard; cat $D/heard; `+serves)
+		`kill -0 $(cat $D/pid) 2>/dev/null && exit 3; mkfifo $D/heard.new; mv $D/heard.new $D/heard; cat $D/heard; `+serves)
 	var signs atomic.Int32
 	followed := make(chan string, 1)
 	go func() {
