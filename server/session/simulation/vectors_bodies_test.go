@@ -241,6 +241,8 @@ func bodyCases(t *testing.T) []vectors.Case {
 	riding := newBodyMaker(t, vectors.BodiesHz, must.Get(vectors.RidingBodiesSchema()))
 	riding.anchors()
 	riding.takenSlots()
+	riding.lateChanges()
+	riding.begunAgain()
 	return slices.Concat(k.cases, fast.cases, riding.cases)
 }
 
@@ -269,6 +271,39 @@ func (k *bodyMaker) takenSlots() {
 	s.structure(102, added(0, func(e *wire.EffectAdded) { e.Effect, e.Age, e.Layers = bulk.NewHandle(0, 3), 40, 2 }))
 	c := k.add(wire.OK, "later effect beside a sleeper", "the earlier effect of a slot has left, and has not ended: it wakes nobody", s.complete(2, 104))
 	k.awake(c, false)
+}
+
+// lateChanges adds cases of changes and ends of ticks that were computed. The body on slot 2 is given afterwards, in a
+// state from before.
+func (k *bodyMaker) lateChanges() {
+	k.mounts = make([]bulk.Handle, 3)
+	play := func(name, about string, record []byte, ball wire.BodyState, age uint32) (computed, given wire.BodyState) {
+		s := k.pushed(ball).structure(bodiesTick, added(0, func(e *wire.EffectAdded) { e.Age = age })).complete(1, 104)
+		c := k.add(wire.OK, name, about, s.structure(104, record, s.enter(2, vectors.BodiesBall, ball, 4)).complete(2, 106))
+		return bodyOfWords(k.stateOf(c, 1)), bodyOfWords(k.stateOf(c, 2))
+	}
+	late := func(what string, record []byte) {
+		computed, given := play("late "+what, "a body that was computed feels the "+what+" from then on, one given afterwards from its first tick", record, flyingAt(0, 0), 1)
+		require.Greater(k.t, computed.Velocity[0], given.Velocity[0])
+		computed, given = play("late "+what+" and sleepers", "a body that was computed does not wake by the "+what+", and one given afterwards does", record, asleepAt(0), 40)
+		require.False(k.t, computed.Awake)
+		require.True(k.t, given.Awake)
+	}
+	late("change", wire.EffectChanged{Effect: effectHandle(0), Back: 3, HasParams: true, Params: wiretest.Floats(-8, 0, 0, 0)}.Append(nil))
+	late("end", wire.EffectEnded{Effect: effectHandle(0), Back: 3}.Append(nil))
+}
+
+// begunAgain adds a case of a session that begins again in its room, as after a crash of the server.
+func (k *bodyMaker) begunAgain() {
+	kind := wire.KindAdded{Kind: vectors.BodiesUnused, KindConstants: wire.KindConstants{InvMass: 1, Coupling: 0.5, Radius: 0.5, Layers: 1}}.Append(nil)
+	s := k.pushed(flyingAt(0, 0)).structure(bodiesTick, kind, added(0, func(e *wire.EffectAdded) { e.Age = 1 })).complete(1, 102)
+	s.steps = append(s.steps, vectors.Step{Lost: true})
+	s.records++
+	s.tick = 0
+	s.welcome(func(w *wire.Welcome) { w.Structure = s.records })
+	s.structure(104, k.program(0, boxText), kind, added(0, func(e *wire.EffectAdded) { e.Age = 1 }), s.enter(1, vectors.BodiesUnused, flyingAt(0, 0), 0))
+	c := k.add(wire.OK, "effects of a session begun again", "programs, kinds and effects are sent from the start, and may use the numbers of before", s.complete(2, 107))
+	require.Zero(k.t, bodyOfWords(k.stateOf(c, 1)).Velocity[0], "the effect of before acts")
 }
 
 // pushed begins a session with the program push as number 0, and the ball on slot 1.
