@@ -23,6 +23,7 @@ import (
 	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
+	"github.com/worldd/worldd/server/host"
 )
 
 // liveProbe operates the live page and reports what it shows.
@@ -131,19 +132,21 @@ func serveLive(t *testing.T, flags ...string) string {
 
 // servePage runs a command that serves a page until the end of t, and returns the page's origin.
 func servePage(t *testing.T, path string, args ...string) string {
-	origin, stop := startPage(t, path, args...)
+	origin, stop := startPage(t, definition(), path, args...)
 	t.Cleanup(stop)
 	return origin
 }
 
-// startPage runs a command that serves a page until stop, and returns the page's origin.
-func startPage(t *testing.T, path string, args ...string) (origin string, stop func()) {
+// startPage runs a game's command that serves a page until stop, and returns the page's origin.
+func startPage(t *testing.T, game host.Definition, path string, args ...string) (origin string, stop func()) {
 	admin := regexp.MustCompile(`in a browser: (http://\S+)` + path)
 	ctx, cancel := context.WithCancel(t.Context())
 	up := make(chan struct{})
 	out := &programtest.Screen{Words: path, Seen: func() { close(up) }}
 	ended := make(chan int, 1)
-	go func() { ended <- run(ctx, args, streams{strings.NewReader(""), out, io.Discard}) }()
+	go func() {
+		ended <- host.Run(ctx, game, args, host.Streams{In: strings.NewReader(""), Out: out, Err: io.Discard})
+	}()
 	<-up
 	m := admin.FindStringSubmatch(out.String())
 	require.NotNil(t, m, out.String())
@@ -255,7 +258,7 @@ func TestLivePageOutage(t *testing.T) {
 	t.Parallel()
 	addresses := loopback.Reserve(t, 2)
 	start := func() (origin string, stop func()) {
-		return startPage(t, "/live", "serve", "--listen="+addresses[0], "--admin="+addresses[1], "--web")
+		return startPage(t, definition(), "/live", "serve", "--listen="+addresses[0], "--admin="+addresses[1], "--web")
 	}
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		origin, stop := start()

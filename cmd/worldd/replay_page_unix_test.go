@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/browsertest"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/host"
 	"github.com/worldd/worldd/world"
 )
 
@@ -19,6 +21,12 @@ import (
 //
 //go:embed testdata/replay_probe.js
 var replayProbe string
+
+// roomProbe reports which recording the page shows.
+const roomProbe = `
+while (document.querySelector("#kinds b") === null) await new Promise(resolve => setTimeout(resolve, 50))
+browsertest.report(["file", "verdict"].map(id => document.getElementById(id).textContent))
+`
 
 // replayProbed is the report of replayProbe.
 type replayProbed struct {
@@ -71,5 +79,26 @@ func TestReplayPage(t *testing.T) {
 		for _, r := range p.Requests {
 			require.Regexp(t, `^http://127\.0\.0\.1:`, r)
 		}
+	})
+}
+
+// TestReplayPageOfRoom opens a room's page from a folder of recordings.
+func TestReplayPageOfRoom(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "room"), 0o700))
+	rooms := definition()
+	rooms.Worlds, rooms.Rooms = nil, &server.RoomsConfig{Kinds: map[string]server.RoomKind{"room": {}}}
+	rooms.New = func(o host.Options) (*host.Instance, error) {
+		o.World = map[string]string{"1": "storm", "2": "calm"}[o.Room.ID]
+		return newWorld(o)
+	}
+	for id, name := range map[string]string{"1": "storm", "2": "calm"} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "room", id+".recording"), recording(t, name, nil), 0o600))
+	}
+	origin, stop := startPage(t, rooms, "/replay", "replay", "--page", folder, "--room=room/2")
+	t.Cleanup(stop)
+	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
+		report := b.Open(t, liveSite(t, origin, roomProbe), "/replay").Next()
+		require.JSONEq(t, `["2.recording", "the replay equals the recording"]`, string(report))
 	})
 }
