@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,11 +26,11 @@ func TestAdminPort(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 		return response.StatusCode
 	}
+	require.Eventually(t, func() bool { return ask("/healthz", "localhost", "") == http.StatusOK }, time.Minute, time.Millisecond, "the port answers before the first tick")
 	const bearer = "Bearer 0123456789abcdef"
 	require.Equal(t, http.StatusOK, ask("/metrics", "one.example", bearer))
 	require.Equal(t, http.StatusOK, ask("/metrics", "two.example:80", bearer))
 	require.Equal(t, http.StatusForbidden, ask("/metrics", "three.example", bearer))
 	require.Equal(t, http.StatusUnauthorized, ask("/metrics", "localhost", ""))
-	require.Equal(t, http.StatusOK, ask("/healthz", "localhost", ""))
 	s.end(os.Interrupt)
 }

@@ -76,8 +76,11 @@ func TestDemoForPeople(t *testing.T) {
 // TestDemoFails: with bots that cannot join, the status is 1 after the summary. Here
 // they exceed the file limit.
 func TestDemoFails(t *testing.T) {
-	const bots, files = 400, 30 // eight bots share a socket
-	out, rest, err := interruptedDemo(t, "storm", bots, files, " failed")
+	const bots, files = 200, 22 // eight bots share a socket
+	// In a small world none fails since the machine is busy: the output lists few failures.
+	world := filepath.Join(t.TempDir(), "world.yaml")
+	require.NoError(t, os.WriteFile(world, []byte(room(bots, 60_000)), 0o644))
+	out, rest, err := interruptedDemo(t, world, bots, files, " failed")
 	var status *exec.ExitError
 	require.ErrorAs(t, err, &status)
 	require.Equal(t, exitError, status.ExitCode(), "%s%s", rest, out)

@@ -132,7 +132,7 @@ func TestBadLink(t *testing.T) {
 		Loss: 0.1, Delay: 20 * time.Millisecond, Jitter: 10 * time.Millisecond, Reorder: 0.05,
 	}}, func(_ *hosted, p *botrun.Progress) bool {
 		expected += p.Net.SnapshotsExpected
-		return p.Connected == 3 && expected > 150
+		return p.Connected == 3 && expected > 300 // of fewer, chance loses too few once in two thousand runs
 	})
 	require.Less(t, *report.Net.DeliveredRatio, 0.97)
 	require.Greater(t, *report.Net.P50Ms, 20.0)
