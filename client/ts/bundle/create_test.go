@@ -28,8 +28,9 @@ import (
 	"github.com/worldd/worldd/internal/programtest"
 )
 
-// watchRunner steers the runner of a created game, which is the only blue, towards the middle, and reports how
-// far it has come, in pixels, what the page said before it joined, and what the overlay says. Then it waits until a server whose rules have changed has replaced the first one.
+// watchRunner steers the runner of a created game, the only one in blue but for those that earlier browsers have left,
+// towards the middle, and reports how far it has come, in pixels, what the page said before it joined, and what the
+// overlay says. Then it waits until a server whose rules have changed has replaced the first one.
 const watchRunner = `<script src="/browsertest.js"></script><script>
 requestAnimationFrame = f => setTimeout(f, 16)
 function runner() {
@@ -46,7 +47,12 @@ function avatar() {
   for (const button of ["button", "#tab-avatar"]) root.querySelector(button).click()
   return root.querySelector("#avatar").innerText
 }
-let from, key, waited = "", replaced = false
+let from, key, turns, waited = "", replaced = false
+function hold(code) {
+  if (key) dispatchEvent(new KeyboardEvent("keyup", { code: key }))
+  if (code) dispatchEvent(new KeyboardEvent("keydown", { code }))
+  key = code
+}
 const watch = setInterval(() => {
   const status = document.querySelector("#status")?.textContent ?? ""
   if (/^waiting/.test(status)) waited = status
@@ -58,12 +64,12 @@ const watch = setInterval(() => {
   if (at === undefined) return
   if (from === undefined) {
     from = at
-    key = at < 0 ? "KeyD" : "KeyA"
-    dispatchEvent(new KeyboardEvent("keydown", { code: key }))
+    hold(at < 0 ? "KeyD" : "KeyA")
+    turns = setInterval(() => hold(key === "KeyD" ? "KeyA" : "KeyD"), 10_000) // it may be at the border
   } else if (key && Math.abs(at - from) > 40) {
-    dispatchEvent(new KeyboardEvent("keyup", { code: key }))
+    clearInterval(turns)
+    hold()
     browsertest.report({ from, to: at, status, waited, avatar: avatar() })
-    key = undefined
   } else if (replaced) {
     clearInterval(watch)
     browsertest.report({ from, to: at, status })
@@ -78,9 +84,7 @@ func TestCreate(t *testing.T) {
 	require.DirExists(t, "../build/game", "client/ts/test.sh creates a game: run it first")
 	folder := must.Get(filepath.Abs("../build/game"))
 	rules := filepath.Join(folder, "server/main.go")
-	saves := filepath.Join(folder, "saves")
-	require.NoError(t, os.RemoveAll(saves)) // of an earlier run
-	vite, dev := runDev(t, folder)
+	vite, _, dev := runDev(t, folder)
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		p := b.Open(t, browsertest.NewSite(t, afterOutage(withScript(vite, watchRunner))), "/")
 		var moved struct {
@@ -95,16 +99,17 @@ func TestCreate(t *testing.T) {
 		killServer(t, vite, dev)
 		require.NoError(t, os.WriteFile(rules, must.Get(os.ReadFile(rules)), 0o600))
 		require.NoError(t, json.Unmarshal(p.Next(), &moved), "on the next server")
-		require.FileExists(t, filepath.Join(saves, "world.image"))
+		require.FileExists(t, filepath.Join(folder, "saves/world.image"))
 	})
 }
 
-// runDev runs npm run dev in folder until the end of t, and returns the address of Vite once the game's server
-// answers, and the process.
-func runDev(t *testing.T, folder string) (*url.URL, *exec.Cmd) {
+// runDev runs npm run dev in folder until the end of t, and returns the addresses of Vite and of the game's server once
+// both answer, and the process.
+func runDev(t *testing.T, folder string) (vite *url.URL, game string, dev *exec.Cmd) {
+	require.NoError(t, os.RemoveAll(filepath.Join(folder, "saves"))) // of an earlier run
 	addresses := loopback.Reserve(t, 3)
-	vite := must.Get(url.Parse("http://" + addresses[2]))
-	dev := exec.Command("npm", "run", "dev", "--", "--host", "127.0.0.1", "--port", vite.Port(), "--strictPort")
+	vite = must.Get(url.Parse("http://" + addresses[2]))
+	dev = exec.Command("npm", "run", "dev", "--", "--host", "127.0.0.1", "--port", vite.Port(), "--strictPort")
 	dev.Dir = folder
 	dev.Env = append(os.Environ(), "GAME_LISTEN="+addresses[0], "GAME_ADMIN="+addresses[1])
 	output := new(programtest.Screen)
@@ -125,7 +130,7 @@ func runDev(t *testing.T, folder string) (*url.URL, *exec.Cmd) {
 		}
 		return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 	}, 2*time.Minute, 100*time.Millisecond)
-	return vite, dev
+	return vite, addresses[0], dev
 }
 
 // killServer kills the game's server below Vite. Until the next one Vite answers pages that ask for it, and says so

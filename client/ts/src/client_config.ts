@@ -62,7 +62,10 @@ export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
    * page for its grace period.
    */
   readonly resume?: boolean
-  /** Whether to try WebSocket where UDP is blocked: by default true. With certificateHashes only where there is no WebTransport. */
+  /**
+   * Whether to try WebSocket where UDP is blocked: by default true, but with certificateHashes only where there is no
+   * WebTransport, since WebSocket cannot pin. To this machine it needs no certificate: there true is right with them.
+   */
   readonly fallback?: boolean
   /** Makes connect reject with the signal's reason. Later it does nothing: then call close. */
   readonly signal?: AbortSignal

@@ -20,7 +20,7 @@ export async function dial(
   if (config.dial) return config.dial(url, now, signal)
   const { certificateHashes: given, fallback } = config
   const hashes = typeof given === 'function' ? await given() : (given ?? [])
-  return dialServer(reload?.announce(url) ?? url, hashes, fallback !== false, now, signal)
+  return dialServer(reload?.announce(url) ?? url, hashes, fallback, now, signal)
 }
 
 /** Returns all addresses in the order in which one attempt tries them, the present one first. */
@@ -82,18 +82,18 @@ const fallbackDelay = 1200
 
 /**
  * Connects by WebTransport or, if that fails or has not answered in 1.2 s, by WebSocket. The other connection is closed: it
- * has sent nothing, so that no session begins on it. A pinned certificate has no fallback where WebTransport exists: WebSocket
- * cannot pin. signal ends the attempt, which rejects with its reason.
+ * has sent nothing, so that no session begins on it. Unless fallback is true, a pinned certificate has no fallback where
+ * WebTransport exists: WebSocket cannot pin. signal ends the attempt, which rejects with its reason.
  */
 export async function dialServer(
   url: string,
   hashes: readonly string[],
-  fallback: boolean,
+  fallback: boolean | undefined,
   now: () => number,
   signal?: AbortSignal,
 ): Promise<Connection> {
-  if (!fallback || !('WebSocket' in globalThis) || (hashes.length > 0 && supported()))
-    return dialWebTransport(url, hashes, now, signal)
+  const mayFallBack = fallback ?? (hashes.length === 0 || !supported())
+  if (!mayFallBack || !('WebSocket' in globalThis)) return dialWebTransport(url, hashes, now, signal)
   if (!supported()) return dialWebSocket(url, now, signal)
   const first = dialWebTransport(url, hashes, now, signal)
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -42,7 +42,7 @@ export async function listRooms(
   const { signal } = late
   let link: Connection | undefined
   try {
-    link = await (dial ? dial(url, now, signal) : dialServer(url, hashes, fallback !== false, now, signal))
+    link = await (dial ? dial(url, now, signal) : dialServer(url, hashes, fallback, now, signal))
     const all: RoomInfo[] = []
     const frames = new FrameReader()
     for (let page = 0; page < maxListPages; page++) {

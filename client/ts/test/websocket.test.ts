@@ -252,11 +252,16 @@ test('an aborted dial closes both transports', async () => {
   assert.equal(Fake.all.length, 1)
 })
 
-test('a pinned certificate has no fallback', async () => {
-  const dialled = dialServer('https://game.example:1/worldd', ['0'.repeat(64)], true, now)
+test('a pinned certificate has a fallback only on demand', async () => {
+  const strict = dialServer('https://127.0.0.1:1/worldd', ['0'.repeat(64)], undefined, now)
   FakeTransport.newest.fail(new Error('blocked'))
-  await assert.rejects(dialled, /certificate hash/)
+  await assert.rejects(strict, /certificate hash/)
   assert.equal(Fake.all.length, 0)
+  const dialled = dialServer('https://127.0.0.1:1/worldd', ['0'.repeat(64)], true, now)
+  FakeTransport.newest.fail(new Error('blocked'))
+  await turns()
+  Fake.all[0]!.open()
+  assert.equal((await dialled).transport, 'websocket')
 })
 
 test('without WebTransport there is WebSocket, unless it is switched off', async () => {

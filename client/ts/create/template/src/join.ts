@@ -27,6 +27,7 @@ async function joinOnce(config: GameConfig): Promise<Client> {
     ...config,
     url: `https://127.0.0.1:${port}${path}`,
     certificateHashes: async () => (await askServer()).certificate_hashes,
+    fallback: true, // to WebSocket, where UDP does not reach even this machine: in containers, through tunnels
   })
 }
 
