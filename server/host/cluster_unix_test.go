@@ -5,11 +5,13 @@ package host
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	goflag "flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -442,6 +444,59 @@ func TestRollingRestart(t *testing.T) {
 		require.GreaterOrEqual(t, begins, copied)
 		t.Logf("of %d ticks the last %d are lost", last, last-min(begins, last))
 	})
+	t.Run("journals of other versions", func(t *testing.T) {
+		c := startEngine(t)
+		c.journalsOfOtherVersions()
+	})
+}
+
+// journalsOfOtherVersions loses the node of a room again and again, once the other one, which has a copy of its journal, was upgraded or
+// rolled back. That one continues with the copy. No file is set aside as wrong, and no image changes.
+func (c *processes) journalsOfOtherVersions() {
+	c.settle()
+	folders := map[string]string{"a": "own-a", "b": "own-b", "c": "own-c"}
+	start := func(node, program string) {
+		c.startProgram(program, node, folders[node], testLease, "--image-every=1h")
+	}
+	for _, node := range []string{"c", "a", "b"} { // c has the lobby
+		start(node, "inn")
+	}
+	nodes := []string{"a", "b"}
+	for life, program := range []string{"next inn", "inn", "next inn", "next inn", "inn"} {
+		loses, heir := nodes[life%2], nodes[1-life%2]
+		own := c.visit(loses, "room/1")
+		c.play(own, "room/1")
+		require.Equal(c, loses, c.home("room/1"))
+		require.Equal(c, exitOK, c.nodes[heir].end(syscall.SIGTERM))
+		start(heir, program)
+		copied := c.awaitJournal("room/1", copiesDir(filepath.Join(c.dir, folders[heir])))
+		require.NoError(c, c.nodes[loses].process.Process.Kill())
+		_ = c.nodes[loses].process.Wait()
+		last := tickOfLastStep(c.T, "room/1")
+		_ = own.Close()
+		if life < 2 { // its disk as well
+			folders[loses] += "-2"
+		}
+		start(loses, program)
+		own = c.visit(heir, "room/1")
+		c.play(own, "room/1")
+		require.Equal(c, heir, c.home("room/1"))
+		require.NoError(c, own.Close())
+		begins := firstTickOf(c.T, "room/1", c.nodes[heir].process.Process.Pid) - 1
+		require.GreaterOrEqual(c, begins, copied)
+		require.Equal(c, program == "inn", strings.Contains(c.nodes[heir].output(), `component \"mana\": dropped`), "of the next version")
+		require.NotContains(c, c.nodes[heir].output(), "the copy of the room's journal is not used")
+		c.Logf("life %d: of %d ticks the last %d are lost", life, last, last-min(begins, last))
+	}
+	for _, folder := range []string{"own-a", "own-a-2", "own-b", "own-b-2", "own-c"} {
+		require.NoError(c, filepath.WalkDir(filepath.Join(c.dir, folder), func(path string, entry fs.DirEntry, err error) error {
+			require.NotRegexp(c, `\.(damaged|stale|skipped)`, path)
+			if filepath.Ext(filepath.Dir(path)) == ".images" && !strings.Contains(path, "-journal-") {
+				require.Equal(c, fmt.Sprintf("%x", sha256.Sum256(must.Get(os.ReadFile(path)))), path[strings.LastIndex(path, "-")+1:])
+			}
+			return err
+		}))
+	}
 }
 
 // imagesOf returns the images of a room in a folder of copies.

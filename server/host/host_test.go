@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { programtest.RunMain(m, func(name string) { Main(programNamed(name)) }) }
 
 // programs are further programs for tests, by name.
-var programs = map[string]func() Definition{"inn": inn, "caravan": caravan}
+var programs = map[string]func() Definition{"inn": inn, "next inn": nextInn, "caravan": caravan}
 
 // programNamed returns one of programs, or tag.
 func programNamed(name string) Definition {

@@ -42,6 +42,26 @@ func inn() Definition {
 	}
 }
 
+// nextInn is the inn's next version: it has a component more, which Join sets.
+func nextInn() Definition {
+	d := inn()
+	build := d.New
+	d.New = func(o Options) (*Instance, error) {
+		g, err := build(o)
+		if err != nil {
+			return nil, err
+		}
+		mana, join := must.Get(world.Register[int32](g.World, "mana")), g.Hooks.Join
+		g.Hooks.Join = func(s *server.Session) (world.Entity, error) {
+			e, err := join(s)
+			mana.Set(e, 7)
+			return e, err
+		}
+		return g, nil
+	}
+	return d
+}
+
 type bell struct{ Tick uint32 }
 
 func newInn(c world.Config) (*Instance, error) {
