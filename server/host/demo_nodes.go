@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
+	cryptorand "crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -83,7 +84,7 @@ func (c *demoCommand) runNodes(ctx context.Context, p *program) error {
 		return err
 	}
 	if c.ClusterPrefix == "" { // the demo's nodes must not meet others
-		c.ClusterPrefix = "worldd-demo-" + strings.ToLower(rand.Text()[:8])
+		c.ClusterPrefix = "worldd-demo-" + strings.ToLower(cryptorand.Text()[:8])
 	}
 	c.Duration = cmp.Or(c.Duration, demoDuration) // also on a terminal: it has a middle
 	n, err := c.startNodes(ctx)
@@ -182,6 +183,18 @@ func (n *demoNodes) awaitRooms(ctx context.Context) error {
 	return nil
 }
 
+// freeAddress returns an address for a node, which needs it before it listens. Systems give clients ports above 32767: none gets it meanwhile.
+func freeAddress() (address string, err error) {
+	for range 100 {
+		var port net.PacketConn
+		address = fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(10_000))
+		if port, err = net.ListenPacket("udp", address); err == nil {
+			return address, port.Close()
+		}
+	}
+	return "", err
+}
+
 func (n *demoNodes) logOf(node *demoNode) string { return filepath.Join(n.dir, node.name+".log") }
 
 func (n *demoNodes) startNode(name, identity string) error {
@@ -189,14 +202,11 @@ func (n *demoNodes) startNode(name, identity string) error {
 	if err != nil {
 		return fmt.Errorf("cannot find this executable to run a node: %w", err)
 	}
-	port, err := net.ListenPacket("udp", "127.0.0.1:0") // a node needs its address before it listens
+	addr, err := freeAddress()
 	if err != nil {
 		return err
 	}
-	node := &demoNode{name: name, addr: port.LocalAddr().String(), ended: make(chan struct{})}
-	if err := port.Close(); err != nil {
-		return err
-	}
+	node := &demoNode{name: name, addr: addr, ended: make(chan struct{})}
 	log, err := os.Create(n.logOf(node))
 	if err != nil {
 		return err
