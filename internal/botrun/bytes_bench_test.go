@@ -14,7 +14,7 @@ import (
 
 // BenchmarkStorm reports what a client of the storm receives in a second, in virtual time. The
 // figures are exact and the same on every machine, at any load. An operation is a run of 28 s,
-// of which the last 20 s count.
+// of which the last 20 s count; with -short, of 2 s, of which the last one counts.
 func BenchmarkStorm(b *testing.B) {
 	for _, run := range []struct {
 		bots     int
@@ -35,7 +35,10 @@ func BenchmarkStorm(b *testing.B) {
 }
 
 func benchmarkStorm(b *testing.B, bots int, c botrun.Config) {
-	const seconds = 20
+	settle, seconds := 8, 20
+	if testing.Short() {
+		settle, seconds = 1, 1
+	}
 	s := newBotWorld(b, "storm", rig.Link{Delay: 5 * time.Millisecond, Jitter: 2 * time.Millisecond})
 	s.join(bots, c, playFrame)
 	received := func() (bytes, rows, snapshots, faults uint64) {
@@ -46,10 +49,10 @@ func benchmarkStorm(b *testing.B, bots int, c botrun.Config) {
 		}
 		return bytes, rows, snapshots, faults
 	}
-	require.NoError(b, s.RunFor(8*time.Second))
+	require.NoError(b, s.RunFor(time.Duration(settle)*time.Second))
 	bytes, rows, snapshots, _ := received()
 	before := s.Core().Replication()
-	require.NoError(b, s.RunFor(seconds*time.Second))
+	require.NoError(b, s.RunFor(time.Duration(seconds)*time.Second))
 	bytes2, rows2, snapshots2, faults := received()
 	after := s.Core().Replication()
 	require.Zero(b, faults)
