@@ -38,10 +38,10 @@ func TestHotAccessorsInline(t *testing.T) {
 		}
 		for _, m := range call.FindAllStringSubmatch(line, -1) {
 			wanted++
-			require.Contains(t, inlined[strconv.Itoa(i+1)], m[1], "line %d: %s", i+1, line)
+			require.Contains(t, inlined[strconv.Itoa(i+1)], m[1], "line %d: %s; the compiler: %s", i+1, line, report)
 		}
 		if body { // otherwise there is a call per element
-			require.Contains(t, inlined[strconv.Itoa(i+1)], "range", "line %d: %s", i+1, line)
+			require.Contains(t, inlined[strconv.Itoa(i+1)], "range", "line %d: %s; the compiler: %s", i+1, line, report)
 		}
 	}
 	require.Greater(t, wanted, 10)
