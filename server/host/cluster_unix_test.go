@@ -278,7 +278,7 @@ func (c *processes) play(own *client.Client, room string) wire.Welcome {
 }
 
 // checkSteps checks that no two processes have stepped a room by turns: each had it once, and after the one before. A process that was stopped
-// between asking whether it may step and the step does this one step later, as package cluster says.
+// between MayRun and the step takes this step late: a limit that package cluster states.
 func (c *processes) checkSteps(stopped ...int) {
 	runs, late := map[string][]string{}, map[string]bool{}
 	for line := range strings.Lines(string(must.Get(os.ReadFile(os.Getenv(stepsFile))))) {

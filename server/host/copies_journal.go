@@ -186,7 +186,7 @@ func (f *journalFeed) noteLengths(sent []segmentOf, answer *bytes.Buffer) error 
 	return nil
 }
 
-// sendJournal brings another node what this one has of a journal whose room nobody runs.
+// sendJournal sends another node this node's copy of the journal of a room that nobody runs.
 func (c *copies) sendJournal(ctx context.Context, node, room string, image server.RoomImage) error {
 	copied, err := c.folder.ReadSegments(room, image.IsOld)
 	if err != nil || len(copied) == 0 {

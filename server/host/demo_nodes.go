@@ -183,7 +183,7 @@ func (n *demoNodes) awaitRooms(ctx context.Context) error {
 	return nil
 }
 
-// freeAddress returns an address for a node, which needs it before it listens. Systems give clients ports above 32767: none gets it meanwhile.
+// freeAddress returns an address that a node can listen on later. Systems give clients ports above 32767, so no client takes it meanwhile.
 func freeAddress() (address string, err error) {
 	for range 100 {
 		var port net.PacketConn

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// timelineColumns is the number of columns of the page's time line: of its histogram, and of marks of each sort.
+	// timelineColumns is the number of columns of the time line, for deaths and for marks.
 	timelineColumns = 300
 	// maxAsked bounds the handles of one request.
 	maxAsked = 16

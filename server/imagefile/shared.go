@@ -17,7 +17,8 @@ import (
 )
 
 // A SharedFolder keeps immutable images where several nodes find them: in a folder of a file server, or of one machine. The image NAME
-// of the world KIND/ID is the file KIND/ID.images/NAME. Its folder also has copies of the world's journal (SegmentCopy). Any goroutine calls its methods.
+// of the world KIND/ID is the file KIND/ID.images/NAME. The same folder
+// has the copies of the world's journal (SegmentCopy). Any goroutine may call the methods.
 type SharedFolder struct {
 	dir     string
 	appends sync.Mutex // held while a copy of a segment grows

@@ -60,7 +60,8 @@ func (s SegmentSource) Read(at int64) ([]byte, error) {
 	return b[:n], err
 }
 
-// Name returns the name of the copy's file. It begins with the epoch and the tick, as the names of images do, so that RoomImage.IsOld of package server holds for both.
+// Name returns the name of the copy's file. It begins with the epoch and the tick, as the names of images do: one rule, RoomImage.IsOld of
+// package server, says which files are old.
 func (c SegmentCopy) Name() string {
 	return fmt.Sprintf("%d-%d-journal-%016x-%d", c.Epoch, c.Tick, c.Run, c.Nth)
 }

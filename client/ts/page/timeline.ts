@@ -144,8 +144,8 @@ export class Timeline {
     if (strip.width !== width || strip.height !== height) Object.assign(strip, { width, height })
     const pen = penOf(strip)
     pen.clearRect(0, 0, width, height)
-    const wide = Math.max(width / deaths.length, 2 * devicePixelRatio) // of a mark: the server sends one for each column
-    const at = (t: number): number => ((t - first) / Math.max(last - first, 1)) * (width - wide)
+    const markWidth = Math.max(width / deaths.length, 2 * devicePixelRatio) // of a mark: the server sends one for each column
+    const at = (t: number): number => ((t - first) / Math.max(last - first, 1)) * (width - markWidth)
     const most = Math.max(...deaths, 1)
     const row = height / 7
     pen.fillStyle = this.#palette.of('muted')
@@ -163,7 +163,7 @@ export class Timeline {
     ]
     rows.forEach(([ticks, colour], i) => {
       pen.fillStyle = this.#palette.of(colour)
-      for (const t of ticks) pen.fillRect(at(t), i * row, wide, row - devicePixelRatio)
+      for (const t of ticks) pen.fillRect(at(t), i * row, markWidth, row - devicePixelRatio)
     })
   }
 }

@@ -64,7 +64,7 @@ export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
   readonly resume?: boolean
   /**
    * Whether to try WebSocket where UDP is blocked: by default true, but with certificateHashes only where there is no
-   * WebTransport, since WebSocket cannot pin. To this machine it needs no certificate: there true is right with them.
+   * WebTransport, since WebSocket cannot pin. A server on this machine needs no certificate for WebSocket: set true to reach it.
    */
   readonly fallback?: boolean
   /** Makes connect reject with the signal's reason. Later it does nothing: then call close. */
