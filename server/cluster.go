@@ -112,7 +112,7 @@ type RoomGrant interface {
 	SetImage(ctx context.Context, image *RoomImage) error
 	// Release lets other nodes take the room. stored: this node's disk holds a run that may continue in the block.
 	Release(ctx context.Context, stored bool)
-	// HandOver releases the room for the node of that name. TakeRoom gives that node the same block if it asks for the block. For a short
+	// HandOver releases the room for the node of that name, which may be this one. TakeRoom gives that node the same block if it asks for the block. For a short
 	// time no other node gets the room, and FindRoom returns the address of that node.
 	HandOver(ctx context.Context, node string)
 	// AwaitHeir waits, after HandOver, until that node has taken the room, or ctx ends. It returns false if the node has ended before, or has
@@ -268,9 +268,11 @@ func (l *roomLife) takeRoom(ctx context.Context) error {
 	return l.exchangeGrant(ctx, stored)
 }
 
-// exchangeGrant takes the room again, with another block.
+// exchangeGrant takes the room again, with another block. Meanwhile other nodes leave it to this one.
 func (l *roomLife) exchangeGrant(ctx context.Context, stored int) error {
-	l.releaseRoom()
+	if g := l.grant; g != nil {
+		l.handGrant(g, g.Taking().Node)
+	}
 	if e := l.rooms.images.findImageElsewhere(l.room.name); e != nil {
 		l.rooms.counters.elsewhere.Add(1)
 		return e

@@ -36,7 +36,7 @@ func TestFaultCluster(t *testing.T) {
 			require.NotZero(t, caught, f.Breaks)
 		})
 	}
-	require.Equal(t, 35, n)
+	require.Equal(t, 36, n)
 }
 
 // catchFault returns how many seeds have failed, and how the first one did.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -37,8 +38,13 @@ func settledDirectory() *simulatedStore {
 func newDesk(t *testing.T, name string) *desk { return newDeskAt(t, name, settledDirectory(), Blocks) }
 
 func newDeskAt(t *testing.T, name string, store *simulatedStore, blocks int) *desk {
+	return beginDesk(t, settings{name: name, blocks: blocks}, store)
+}
+
+func beginDesk(t *testing.T, s settings, store *simulatedStore) *desk {
 	d := &desk{T: t, store: store}
-	d.machine = newMachine(settings{name: name, addrs: []string{name + ":1"}, leaseTime: 5 * time.Second, blocks: blocks}, rand.New(rand.NewPCG(uint64(name[0]), store.revision)))
+	s.addrs, s.leaseTime, s.blocks = []string{s.name + ":1"}, 5*time.Second, cmp.Or(s.blocks, 4)
+	d.machine = newMachine(s, rand.New(rand.NewPCG(uint64(s.name[0]), store.revision)))
 	d.input(func() { d.machine.wake(d.now) })
 	d.run(100 * time.Millisecond)
 	return d
@@ -257,6 +263,60 @@ func heirDoesNotCome(t *testing.T, how string) (failure string) {
 func TestHeirDoesNotCome(t *testing.T) {
 	for _, how := range []string{"ends", "begins again", "waits"} {
 		require.Empty(t, heirDoesNotCome(t, how))
+	}
+}
+
+// A room whose node is killed and begins again is left to it (C12).
+func TestBeginAgain(t *testing.T) {
+	a := newDeskAt(t, "a", settledDirectory(), 4)
+	c := newDeskAt(t, "c", a.store, 4)
+	a.take("arena", noBlock)
+	block := a.requireTook("arena").block
+	a = beginDesk(t, settings{name: "a", past: Past{Incarnations: []string{a.machine.lease.incarnation}}}, a.store)
+	c.run(time.Millisecond)
+	c.take("arena", noBlock)
+	elsewhere := (*ElsewhereError)(nil)
+	require.ErrorAs(t, c.outcome("arena").err, &elsewhere)
+	require.Equal(t, "a", elsewhere.Node)
+	a.take("arena", block)
+	require.Equal(t, block, a.requireTook("arena").block)
+	require.Empty(t, a.store.inconsistency())
+}
+
+// A node that begins again and does not take its room, once or in a loop, keeps it from the others for a time only. One that dies keeps it for no
+// longer than a lease.
+func TestBeginAgainForNothing(t *testing.T) {
+	for how, begins := range map[string]struct{ after, within time.Duration }{
+		"waits":        {after: comebackTime, within: comebackTime + 6*time.Second},
+		"begins again": {after: comebackTime, within: comebackTime + 6*time.Second},
+		"dies":         {after: 4 * time.Second, within: 8 * time.Second},
+	} {
+		t.Run(how, func(t *testing.T) {
+			a := newDeskAt(t, "a", settledDirectory(), 4)
+			c := newDeskAt(t, "c", a.store, 4)
+			a.take("arena", noBlock)
+			again := func() {
+				past := Past{Incarnations: append(a.machine.lease.past, a.machine.lease.incarnation)}
+				a = beginDesk(t, settings{name: "a", past: past}, a.store)
+			}
+			again()
+			began := c.now
+			for c.machine.rooms.held == 0 {
+				require.Less(t, c.now-began, begins.within)
+				for range 4 {
+					if how != "dies" {
+						a.run(500 * time.Millisecond)
+					}
+					c.run(500 * time.Millisecond)
+				}
+				if how == "begins again" {
+					again()
+				}
+				c.take("arena", noBlock)
+			}
+			require.GreaterOrEqual(t, c.now-began, begins.after)
+			require.Empty(t, c.store.inconsistency())
+		})
 	}
 }
 

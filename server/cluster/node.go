@@ -369,7 +369,7 @@ func (n *Node) Take(ctx context.Context, room string, block int) (*Holding, erro
 	}
 }
 
-// Location is where a room runs, or will run in a moment, after it was handed over.
+// Location is where a room runs, or will run in a moment, after it was handed over or its node has begun again.
 type Location struct {
 	Node  string // empty: nowhere
 	Addrs []string
@@ -400,12 +400,8 @@ func (n *Node) locate(room string) (Location, error) {
 		return Location{}, nil
 	}
 	p := m.rooms.successorOf(m, r)
-	if r.record.State == roomOpen {
-		var owner ownership
-		owner, p = m.peers.ownerOf(m, r)
-		if owner == ownerGone {
-			return Location{}, nil
-		}
+	if owner, runs := m.peers.ownerOf(m, r); r.record.State == roomOpen && owner != ownerGone {
+		p = runs
 	}
 	if p == nil {
 		return Location{}, nil

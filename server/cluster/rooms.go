@@ -44,9 +44,11 @@ type room struct {
 	revision uint64     // of the record, or of the read that found none
 	exists   bool
 	since    time.Duration // when this revision was first seen
-	err      error         // the record cannot be used
-	want     *want
-	holding  *holding
+	// returnedAt is when somebody first asked for the room after the node that runs it, by this revision, had begun again; 0: nobody has.
+	returnedAt time.Duration
+	err        error // the record cannot be used
+	want       *want
+	holding    *holding
 	// unread are the keys of a swap without an answer, or of one that was refused as too old. They are read before anything else
 	// is done for the room (C8).
 	unread  []string
@@ -128,7 +130,7 @@ func (rs *rooms) apply(m *machine, e Entry) {
 		}
 		return
 	}
-	r.revision, r.since, r.exists, r.err = e.Revision, m.now, e.Value != nil, nil
+	r.revision, r.since, r.returnedAt, r.exists, r.err = e.Revision, m.now, 0, e.Value != nil, nil
 	r.record = roomRecord{Block: noBlock}
 	if r.exists {
 		r.record, r.err = parseRoom(e.Key, e.Value)

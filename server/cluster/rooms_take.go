@@ -9,6 +9,8 @@ import (
 const (
 	// offerTime is how long the others leave an offered room to its heir (C11). The heir may take longer, if nobody asks for the room.
 	offerTime = 30 * time.Second
+	// comebackTime is how long the others leave a room to the next incarnation of the node that ran it (C12).
+	comebackTime = 30 * time.Second
 	// returnTime is how long the others leave it to the node that has released it, if the heir has ended or does not come.
 	returnTime = 2 * offerTime
 )
@@ -50,9 +52,33 @@ func (rs *rooms) decide(m *machine, r *room) {
 	rs.acquire(m, r)
 }
 
-// successorOf returns the other node to which an offered room is left at present, or nil: the heir, and then the source, each for a time and while
-// it lives (C11). The process of the heir alone has the whole run besides the source, so that a later one of its name is not the heir.
+// successorOf returns the other node to which a room is left at present, or nil (C11, C12).
 func (rs *rooms) successorOf(m *machine, r *room) *peer {
+	if r.record.State == roomOpen {
+		return rs.returnedOwner(m, r)
+	}
+	return rs.offeredTo(m, r)
+}
+
+// returnedOwner returns the node that ran an open room and has begun again, for a time and while it lives (C12). The time counts from the first
+// question for the room: a node that begins again and again does not prolong it.
+func (rs *rooms) returnedOwner(m *machine, r *room) *peer {
+	owner, p := m.peers.ownerOf(m, r)
+	if owner != ownerGone || p == nil || p.record.Dead || p.name == m.settings.name {
+		return nil
+	}
+	if r.returnedAt == 0 {
+		r.returnedAt = m.now
+	}
+	if m.now-r.returnedAt > comebackTime {
+		return nil
+	}
+	return p
+}
+
+// offeredTo returns the node to which an offered room is left: the heir, and then the source, each for a time and while it lives (C11). The process
+// of the heir alone has the whole run besides the source, so that a later one of its name is not the heir.
+func (rs *rooms) offeredTo(m *machine, r *room) *peer {
 	offer, age := &r.record, m.now-r.since
 	if offer.State != roomKept || !offer.Offered || offer.isHeir(m.settings.name, m.lease.incarnation) {
 		return nil

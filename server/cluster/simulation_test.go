@@ -98,6 +98,7 @@ func (s *simulation) serve(r request) answer {
 	a := s.store.serve(r)
 	if s.store.revision != before {
 		s.checkOffers(r, left)
+		s.checkComebacks(r, left)
 		for _, w := range r.swaps {
 			s.logf("revision %d: %s = %s", s.store.revision, w.Key, w.Value)
 		}
@@ -298,6 +299,8 @@ type oracle struct {
 	newestSaved map[inDirectory]int // number of the newest image that was acknowledged
 	steps       map[[2]int]int      // of all processes of a run, by the directory's number and its id
 	offers      map[string]offer    // newest release for an heir, by the room's key
+	// comebacks are when nodes began again that ran open rooms, by the room's key. Rooms of a node that had a tombstone in between have a nil time.
+	comebacks map[string]*time.Duration
 }
 
 // offer is the release of a room for an heir.
@@ -329,7 +332,7 @@ type blockUse struct {
 func newOracle() oracle {
 	return oracle{
 		newest: map[string]stepOf{}, stepped: map[string]time.Duration{}, directories: map[string]int{}, blocks: map[string]map[int]*blockUse{}, parents: []int{0}, newestSaved: map[inDirectory]int{},
-		steps: map[[2]int]int{}, offers: map[string]offer{},
+		steps: map[[2]int]int{}, offers: map[string]offer{}, comebacks: map[string]*time.Duration{},
 	}
 }
 
@@ -365,6 +368,42 @@ func (s *simulation) checkOffers(r request, left roomRecord) {
 	case !left.Offered || now.State != roomOpen || now.Node == left.Source || now.Node == left.Keeper && now.Incarnation == left.Heir:
 	case s.incarnationOf(left.Source) == was.incarnation && s.now-was.at < returnTime*9/10:
 		s.fail("C11: %s takes %s from its source %s, which lives", now.Node, key, left.Source)
+	}
+}
+
+// checkComebacks checks a request that was served (C12): an open room whose node has begun again is taken by this node alone, while it lives.
+func (s *simulation) checkComebacks(r request, left roomRecord) {
+	key := r.swaps[0].Key
+	if strings.HasPrefix(key, nodePrefix) {
+		s.noteComeback(strings.TrimPrefix(key, nodePrefix))
+	}
+	if !strings.HasPrefix(key, roomPrefix) {
+		return
+	}
+	began := s.oracle.comebacks[key]
+	delete(s.oracle.comebacks, key)
+	now, err := parseRoom(key, s.store.entries[key].Value)
+	if err == nil && began != nil && left.State == roomOpen && now.State == roomOpen && now.Node != left.Node && s.now-*began < comebackTime*9/10 {
+		s.fail("C12: %s takes %s from %s, which has begun again at %v", now.Node, key, left.Node, *began)
+	}
+}
+
+// noteComeback notes what the new record of a node means for the rooms that it ran.
+func (s *simulation) noteComeback(node string) {
+	incarnation, at := s.incarnationOf(node), s.now
+	for key, e := range s.store.entries {
+		if !strings.HasPrefix(key, roomPrefix) {
+			continue
+		}
+		r, err := parseRoom(key, e.Value)
+		_, known := s.oracle.comebacks[key]
+		switch {
+		case err != nil || r.State != roomOpen || r.Node != node:
+		case incarnation == "":
+			s.oracle.comebacks[key] = nil
+		case incarnation != r.Incarnation && !known:
+			s.oracle.comebacks[key] = &at
+		}
 	}
 }
 

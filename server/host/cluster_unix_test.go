@@ -602,8 +602,8 @@ func (c *processes) settle() {
 	require.Equal(c, http.StatusOK, answer.StatusCode)
 }
 
-// TestKilledNode: a node's next process runs its rooms at once, although nobody else may for a lease's time, and they continue. Two
-// processes of one folder are never the same node.
+// TestKilledNode: a node's next process runs its rooms at once, although nobody else may for a lease's time, and another node, which may take them
+// from then on, sends clients there (C12 of package cluster). Two processes of one folder are never the same node.
 func TestKilledNode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills servers")
@@ -615,31 +615,77 @@ func TestKilledNode(t *testing.T) {
 	const lease = 2 * soon // so long that no process gets a lease of a dead one in the time of this test
 	c.settle()
 	c.startLeased("a", "own", lease)
+	c.startLeased("b", "other", lease)
+	c.until("the lobby is stepped", func() bool { return c.home("lobby") != "" })
+	home := c.home("lobby")
+	images, other := "own", "b"
+	if home == "b" {
+		images, other = "other", "a"
+	}
 	var took []time.Duration
 	for range *clusterRestarts {
-		c.until("the lobby is stepped", func() bool { return c.home("lobby") == "a" })
-		status, out := runInn(t.Context(), inn(), "serve", "--listen=127.0.0.1:0", "--advertise=127.0.0.1:1", "--cluster="+c.engine, "--node=a", "--image="+filepath.Join(c.dir, "own"))
+		c.introduce(home, other)
+		status, out := runInn(t.Context(), inn(), "serve", "--listen=127.0.0.1:0", "--advertise=127.0.0.1:1", "--cluster="+c.engine, "--node="+home, "--image="+filepath.Join(c.dir, images))
 		require.NotEqual(t, exitOK, status)
 		require.Contains(t, out, "another process runs this node from the same folder")
 
-		own := c.visit("a", "lobby")
+		own := c.visit(other, "lobby")
 		c.play(own, "lobby")
 		before := tickOfLastStep(t, "lobby")
 		killed := time.Now()
-		require.NoError(t, c.nodes["a"].process.Process.Kill())
-		<-c.nodes["a"].ended
-		c.startLeased("a", "own", lease)
-		c.until("the lobby goes on", func() bool { return tickOfLastStep(t, "lobby") > before })
+		require.NoError(t, c.nodes[home].process.Process.Kill())
+		<-c.nodes[home].ended
+		c.startLeased(home, images, lease)
+		next := c.visit(other, "lobby") // asks for the room first
 		took = append(took, time.Since(killed))
-		_ = own.Close()
-		own = c.visit("a", "lobby")
-		c.play(own, "lobby")
-		require.NoError(t, own.Close())
+		c.play(next, "lobby")
+		require.Equal(t, home, c.home("lobby"))
+		require.Greater(t, tickOfLastStep(t, "lobby"), before)
+		require.NoError(t, errors.Join(own.Close(), next.Close()))
 	}
-	require.Equal(t, exitOK, c.nodes["a"].end(syscall.SIGTERM))
+	for _, node := range []string{home, other} {
+		require.Equal(t, exitOK, c.nodes[node].end(syscall.SIGTERM))
+	}
 	c.checkSteps()
 	slices.Sort(took)
-	t.Logf("%d kills, from each to the room's next tick: median %v, most %v", len(took), took[len(took)/2], took[len(took)-1])
+	t.Logf("%d kills, from each until a client is in the room again: median %v, most %v", len(took), took[len(took)/2], took[len(took)-1])
+}
+
+// TestKilledNodeKeepsSessions: the runs of a killed node continue in its next process with their sessions, although other clients ask another node
+// first.
+func TestKilledNodeKeepsSessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills servers")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("the system does not name its start")
+	}
+	c := startEngine(t)
+	t.Setenv(journeyFile, filepath.Join(c.dir, "journeys"))
+	c.settle()
+	start := func(node string) { c.startProgram("caravan", node, "own-"+node, 2*soon) }
+	start("a")
+	start("b")
+	c.introduce("a", "b")
+	const room = "inn/1"
+	own := must.Get(dialTraveller(t.Context(), "first", room, c.addrs["a"], c.addrs["b"]))
+	for i := range *clusterRestarts {
+		c.until("the traveller is in the room", func() bool { return own.update() == nil && own.own.State() == client.Joined })
+		was := own.own.Welcome()
+		require.NoError(t, c.nodes["a"].process.Process.Kill())
+		<-c.nodes["a"].ended
+		start("a")
+		other := c.newTraveller("b", fmt.Sprint("other", i), room)
+		c.until("the traveller notices", func() bool { return own.update() == nil && own.own.State() == client.Reconnecting })
+		c.until("the traveller is back", func() bool { return own.update() == nil && own.own.State() == client.Joined })
+		now := own.own.Welcome()
+		require.Equal(t, []uint64{was.Epoch, was.Session}, []uint64{now.Epoch, now.Session})
+		require.Equal(t, was.Epoch, other.own.Welcome().Epoch)
+		require.NoError(t, own.checkHandles())
+		require.Empty(t, own.confusions)
+		require.NoError(t, other.own.Close())
+	}
+	require.NoError(t, own.own.Close())
 }
 
 // tickOfLastStep returns the newest tick of a room that any process has stepped.
