@@ -112,8 +112,8 @@ type RoomGrant interface {
 	SetImage(ctx context.Context, image *RoomImage) error
 	// Release lets other nodes take the room. stored: this node's disk holds a run that may continue in the block.
 	Release(ctx context.Context, stored bool)
-	// HandOver releases the room for the node of that name, which may be this one. TakeRoom gives that node the same block if it asks for the block. For a short
-	// time no other node gets the room, and FindRoom returns the address of that node.
+	// HandOver releases the room for the node of that name, which may be this one. TakeRoom gives that node the same block if it asks for
+	// the block. For a short time no other node gets the room, and FindRoom returns the address of that node.
 	HandOver(ctx context.Context, node string)
 	// AwaitHeir waits, after HandOver, until that node has taken the room, or ctx ends. It returns false if the node has ended before, or has
 	// not come in time: then TakeRoom gives the room back, with the same block, and for a short time to no third node.

@@ -2,7 +2,6 @@ package botrun
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/worldd/worldd/client"
@@ -155,5 +154,5 @@ func (a *account) lostError() error {
 	if a.client == nil || a.client.State() != client.Reconnecting {
 		return nil
 	}
-	return fmt.Errorf("no connection for %.1f s: %w", time.Since(a.outage.since).Seconds(), a.outage.why)
+	return a.outage.lasted(time.Since(a.outage.since))
 }

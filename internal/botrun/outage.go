@@ -1,6 +1,7 @@
 package botrun
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/worldd/worldd/bulk"
@@ -11,14 +12,24 @@ import (
 
 // outage tracks a lost connection during a visit. The client reconnects by itself.
 type outage struct {
-	count   int
-	lost    bool
-	why     error
-	since   time.Time // time of the last snapshot
-	arrived uint64    // frames already counted in the bot's past
-	frames  uint64    // bytes already counted in the bot's past
-	bytes   uint64    // rows already counted in the bot's past
-	rows    uint64    // the same
+	count int
+	lost  bool
+	why   error
+	since time.Time // time of the last snapshot
+	// Already counted in the bot's past:
+	arrived, frames, bytes, rows uint64
+}
+
+// wayTime is how long a bot may be on its way to another server.
+const wayTime = 5 * time.Second
+
+// lasted returns the error of a bot whose outage has lasted some time at the end of its run, or nil if the bot is only on its way to another
+// server.
+func (o *outage) lasted(some time.Duration) error {
+	if some < wayTime && wire.CodeOf(o.why) == wire.Moved {
+		return nil
+	}
+	return fmt.Errorf("no connection for %.1f s: %w", some.Seconds(), o.why)
 }
 
 // outages counts the bots' lost connections.

@@ -1,13 +1,24 @@
 package botrun
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
+
+// A bot that is on its way to another server at the end of its run has not failed, unless it does not arrive.
+func TestEndOnTheWay(t *testing.T) {
+	moved := &outage{why: &wire.Error{Code: wire.Moved, Address: "127.0.0.1:1"}}
+	require.NoError(t, moved.lasted(time.Second))
+	require.ErrorIs(t, moved.lasted(wayTime), moved.why)
+	cut := &outage{why: errors.New("cut")}
+	require.ErrorIs(t, cut.lasted(time.Second), cut.why)
+}
 
 // B6: in a new session of the same run destroyed handles stay Stale, and all others are
 // Pending until they are shown again.
