@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 var operations = []struct {
@@ -56,6 +58,7 @@ func TestCombineTwins(t *testing.T) {
 // definitions, over operands of any number, length and density, writing to an operand
 // or to another set.
 func TestSetsAgainstWords(t *testing.T) {
+	racetest.SkipSequential(t)
 	lengths := []uint32{0, 1, 63, 64, 65, 4095, 4096, 4097, 9000, 1 << 17, 300_000}
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))

@@ -7,11 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // TestRemoveWordAgainstRemove: RemoveWord leaves the same state, tags and next handles as
 // single removals, for every order, with retired slots, and with pointers.
 func TestRemoveWordAgainstRemove(t *testing.T) {
+	racetest.SkipSequential(t)
 	for _, o := range []bulk.Options{
 		{},
 		{Order: bulk.FreeList},

@@ -152,9 +152,11 @@ func (r *Replicator) Stats() Stats {
 	return s
 }
 
-// auditViewer checks v in builds with invariants.
+// auditViewer checks v in builds with invariants, while no other worker refreshes a row.
 func (r *Replicator) auditViewer(v *Viewer) {
 	if invariants.Audits {
+		r.frame.stale.lock.Lock()
+		defer r.frame.stale.lock.Unlock()
 		invariants.Check(v.CheckInvariants())
 	}
 }

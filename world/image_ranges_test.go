@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -122,6 +123,7 @@ func (b *bonds) restored(first, last uint32) *bonds {
 // effect or outside the world named, it names in all later runs, or it is Stale for ever (H5, B11). And the
 // world continues in the same way in each range.
 func TestRestoreRunInAnyRange(t *testing.T) {
+	racetest.SkipSequential(t)
 	const block, blocks = world.RunGenerations, 3
 	b := newBonds(t, 1, 1, block-1)
 	restoredIn := func(i int) *bonds { return b.restored(uint32(i)*block+1, uint32(i+1)*block-1) }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -104,6 +105,7 @@ func TestTornSegment(t *testing.T) {
 // In the last frame, sectors of zeros that were never written are told from a changed bit, also if the frame has sectors of
 // zeros of its own.
 func TestUnwrittenSectors(t *testing.T) {
+	racetest.SkipSequential(t)
 	const sector = 512
 	for _, size := range []int{0, 300, 460, 511, 512, 1500, 2100} {
 		j := newJournaled(t, watched(t, 7, 10, 1, 1), world.JournalConfig{Run: 5, Durable: true}, 7)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // newLargeWorld returns a world of more slots than a recording hashes at once.
@@ -27,6 +28,7 @@ func newLargeWorld(t *testing.T) *World {
 // A recording hashes a bounded part of a large world after each tick. Its replay still finds each
 // difference, after as many hashes as the world has parts, and reads recordings with whole hashes.
 func TestRecordingOfALargeWorld(t *testing.T) {
+	racetest.SkipSequential(t)
 	w := newLargeWorld(t)
 	var img Image
 	w.TakeImage(&img)

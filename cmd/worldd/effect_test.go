@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 const updraft = `effect updraft
@@ -70,6 +72,7 @@ func TestEffectHash(t *testing.T) {
 
 // TestWrongEffects: every command rejects a wrong effect in the same way and writes nothing.
 func TestWrongEffects(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	huge := effectFile(t, "huge.field", "")
 	require.NoError(t, os.Truncate(huge, 100<<20))
 	for _, c := range []struct{ name, path, want string }{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 const (
@@ -68,6 +69,7 @@ func TestEffectExplain(t *testing.T) {
 
 // TestShippedEffects: every command accepts names of shipped effects.
 func TestShippedEffects(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	for _, name := range field.ShippedNames() {
 		status, out, err := worldd(t, "effect", "check", name)
 		require.Equal(t, exitOK, status, "%s", err)

@@ -10,10 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // TestInspectCommand: every field with a cost has a line, the most expensive first.
 func TestInspectCommand(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.recording")
 	require.NoError(t, os.WriteFile(path, recording(t, "storm", nil), 0o600))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 func TestMain(m *testing.M) { programtest.RunMain(m, func(string) { main() }) }
@@ -27,6 +28,7 @@ func worldd(t *testing.T, args ...string) (status int, out, err string) {
 }
 
 func TestUsage(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	for _, args := range [][]string{
 		nil,
 		{"bogus"},
@@ -114,6 +116,7 @@ const wrongWorld = "name: wrong\nseed: 1\ngravitas: 9.81\n"
 // TestWrongWorlds: every command rejects a wrong world in the same way and starts
 // nothing.
 func TestWrongWorlds(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
 	require.NoError(t, os.WriteFile(wrong, []byte(wrongWorld), 0o600))
 	missing := filepath.Join(t.TempDir(), "missing.yaml")
@@ -156,6 +159,7 @@ func TestCheck(t *testing.T) {
 
 // TestCheckWarns: a valid world whose effects take too much of a tick causes a warning.
 func TestCheckWarns(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	world := strings.Replace(room(2, 60000), "kinds:\n", "kinds:\n  crate: {body: {mass: 1}}\n", 1)
 	world += "spawns:\n  - {kind: crate, count: 10000, region: {min: [-99, 0.5, -99], max: [99, 30, 99]}}\neffects:\n"
 	open, end := strings.Repeat("curl_noise(", 5), strings.Repeat(")", 5)

@@ -9,11 +9,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // Commands accept only regular files: a pipe blocks until its other end is opened, a device may
 // have no end, and neither keeps what is saved to it.
 func TestCommandsUseRegularFilesOnly(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	dir := t.TempDir()
 	pipe, good := filepath.Join(dir, "pipe"), filepath.Join(dir, "good")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))

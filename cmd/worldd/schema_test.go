@@ -12,11 +12,13 @@ import (
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/schema"
 )
 
 // worldd schema prints the schema that a server of the same world sends.
 func TestSchemaCommand(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	status, text, errs := worldd(t, "schema", "storm")
 	require.Equal(t, exitOK, status, errs)
 	s := must.Get(schema.Parse(text))

@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 )
 
 // Tables trained on a world encode it in fewer bits than the defaults.
 func TestTrainCommand(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	dir := t.TempDir()
 	path, out := filepath.Join(dir, "a.recording"), filepath.Join(dir, "a.tables")
 	require.NoError(t, os.WriteFile(path, recording(t, "storm", nil), 0o600))

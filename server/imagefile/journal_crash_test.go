@@ -19,6 +19,7 @@ import (
 	"github.com/worldd/worldd/internal/disk"
 	"github.com/worldd/worldd/internal/disktest"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 const simulatedImage = "/d/w"
@@ -274,7 +275,10 @@ func playCrashes(t testing.TB) {
 
 // G10, G11: an operation fails once. Output continues, and a crash at any later moment begins a new run, unless
 // an image has been saved since.
-func TestJournalFailures(t *testing.T) { playFailures(t) }
+func TestJournalFailures(t *testing.T) {
+	racetest.SkipSequential(t)
+	playFailures(t)
+}
 
 func playFailures(t testing.TB) {
 	p := begin(t, disktest.New(), 7, 0, nil)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/internal/disktest"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/world"
 )
@@ -149,7 +150,10 @@ func newHistory() *history { return &history{hashes: map[uint64]map[uint64]uint6
 
 // J1, J2, G1, G3, G7, G9: three processes, the second of which dies at each operation of opening, recovering, saving,
 // rotating and writing the journal. A power loss takes all that was not synced, nothing, or parts.
-func TestPowerLossOfImagesAndJournal(t *testing.T) { playPowerLoss(t) }
+func TestPowerLossOfImagesAndJournal(t *testing.T) {
+	racetest.SkipSequential(t)
+	playPowerLoss(t)
+}
 
 func playPowerLoss(t testing.TB) {
 	begun, was := disktest.New(), newHistory()
@@ -197,7 +201,10 @@ func (h *history) crash(d *disktest.Disk, loss disktest.Loss, random *rand.Rand)
 }
 
 // Random lives, in some of which operations fail: EIO and ENOSPC, also of syncs and links, with and without effect.
-func TestFailingDiskOfImagesAndJournal(t *testing.T) { playFailingDisk(t) }
+func TestFailingDiskOfImagesAndJournal(t *testing.T) {
+	racetest.SkipSequential(t)
+	playFailingDisk(t)
+}
 
 func playFailingDisk(t testing.TB) {
 	same, other := 0, 0

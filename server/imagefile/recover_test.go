@@ -15,6 +15,7 @@ import (
 
 	"github.com/worldd/worldd/internal/disktest"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -140,7 +141,10 @@ var always = world.JournalConfig{Run: 7, Durable: true}
 
 // J1, J2, G12, G13: whatever the moment and the kind of a crash, the same run returns with all that was released, and
 // again after a second crash.
-func TestRecoverAfterCrashes(t *testing.T) { recoverCrashes(t) }
+func TestRecoverAfterCrashes(t *testing.T) {
+	racetest.SkipSequential(t)
+	recoverCrashes(t)
+}
 
 func recoverCrashes(t testing.TB) {
 	clean, _ := lived(t, always)

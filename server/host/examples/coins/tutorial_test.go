@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/programtest"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // A passage is a fenced block of TUTORIAL.md.
@@ -115,6 +116,7 @@ func (s *served) interrupt(t *testing.T) {
 // succeed in their order. They run for a shorter time here, and without thresholds for this
 // machine's speed.
 func TestTutorial(t *testing.T) {
+	racetest.SkipUnchecked(t) // the programs that it builds are without the race detector
 	finished, err := os.ReadFile("main.go")
 	require.NoError(t, err)
 	program := filepath.Join(t.TempDir(), "coins")
