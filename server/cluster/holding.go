@@ -83,7 +83,7 @@ func (h *Holding) Release(ctx context.Context, keepsBlock bool) error {
 }
 
 // HandOver releases the room for another node, which has a copy of the stored run and may continue it in the block. For a short time the
-// other nodes leave the room to that node, and then to this one (C11).
+// other nodes leave the room to that node, and then to this one (C11). The heir may be this node, which takes the room again with another block.
 func (h *Holding) HandOver(ctx context.Context, heir string) error {
 	if err := wrongName(heir); err != nil {
 		return fmt.Errorf("cluster: node: %w", err)

@@ -69,7 +69,10 @@ func (l *lease) fence(m *machine) {
 }
 
 func (l *lease) record(m *machine) nodeRecord {
-	return nodeRecord{Version: recordVersion, Incarnation: l.incarnation, Addrs: m.settings.addrs, LeaseMS: m.settings.leaseTime.Milliseconds(), Fingerprint: m.settings.fingerprint, Seq: l.seq}
+	return nodeRecord{
+		Version: recordVersion, Incarnation: l.incarnation, Addrs: m.settings.addrs, LeaseMS: m.settings.leaseTime.Milliseconds(), Fingerprint: m.settings.fingerprint,
+		Was: l.past[max(0, len(l.past)-maxWas):], Seq: l.seq,
+	}
 }
 
 func (l *lease) drive(m *machine) {

@@ -34,6 +34,7 @@ const (
 	maxAddr   = 256
 	maxEpoch  = 1 << 62
 	noBlock   = -1
+	maxWas    = 4 // each costs bytes with every renewal
 
 	minLease = 10 * time.Millisecond
 	maxLease = time.Hour
@@ -76,8 +77,10 @@ type nodeRecord struct {
 	LeaseMS     int64    `json:"lease_ms"`
 	// Fingerprint is of the process's certificate for other nodes (package link). Records of older programs have none.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	Seq         uint64 `json:"seq"`            // of the renewal
-	Dead        bool   `json:"dead,omitempty"` // the tombstone (C4)
+	// Was are the newest earlier incarnations, the newest last, whose runs this one has on its disk (C12).
+	Was  []string `json:"was,omitempty"`
+	Seq  uint64   `json:"seq"`            // of the renewal
+	Dead bool     `json:"dead,omitempty"` // the tombstone (C4)
 }
 
 func (r nodeRecord) lease() time.Duration { return time.Duration(r.LeaseMS) * time.Millisecond }
@@ -155,20 +158,14 @@ func parseIdentity(value []byte) (r identityRecord, err error) {
 		if r.LeaseMS != 0 {
 			err = cmp.Or(err, wrongLease(r.LeaseMS))
 		}
-		if len(r.Was) > maxAdopted {
-			return fmt.Errorf("it replaces %d identities, at most %d", len(r.Was), maxAdopted)
-		}
-		for _, was := range r.Was {
-			err = cmp.Or(err, wrongToken("was", was))
-		}
-		return err
+		return cmp.Or(err, wrongTokens("was", r.Was, maxAdopted))
 	})
 	return r, err
 }
 
 func parseNode(key string, value []byte) (r nodeRecord, err error) {
 	err = parseRecord(key, value, &r, func() error {
-		return cmp.Or(wrongVersion(r.Version, recordVersion), wrongName(strings.TrimPrefix(key, nodePrefix)), wrongToken("incarnation", r.Incarnation), wrongAddrs(r.Addrs), wrongLease(r.LeaseMS), wrongFingerprint(r.Fingerprint))
+		return cmp.Or(wrongVersion(r.Version, recordVersion), wrongName(strings.TrimPrefix(key, nodePrefix)), wrongToken("incarnation", r.Incarnation), wrongAddrs(r.Addrs), wrongLease(r.LeaseMS), wrongFingerprint(r.Fingerprint), wrongTokens("was", r.Was, maxWas))
 	})
 	return r, err
 }
@@ -273,6 +270,18 @@ func wrongToken(field, token string) error {
 	n, err := strconv.ParseUint(token, 16, 64)
 	if err != nil || token != tokenText(n) {
 		return fmt.Errorf("%s %.20q: it must have 16 hexadecimal digits", field, token)
+	}
+	return nil
+}
+
+func wrongTokens(field string, tokens []string, most int) error {
+	if len(tokens) > most {
+		return fmt.Errorf("%s: %d, at most %d", field, len(tokens), most)
+	}
+	for _, token := range tokens {
+		if err := wrongToken(field, token); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -60,11 +60,11 @@ func (rs *rooms) successorOf(m *machine, r *room) *peer {
 	return rs.offeredTo(m, r)
 }
 
-// returnedOwner returns the node that ran an open room and has begun again, for a time and while it lives (C12). The time counts from the first
-// question for the room: a node that begins again and again does not prolong it.
+// returnedOwner returns the node that ran an open room and has begun again with its disk, for a time and while it lives (C12). The time counts from
+// the first question for the room: a node that begins again and again does not prolong it.
 func (rs *rooms) returnedOwner(m *machine, r *room) *peer {
-	owner, p := m.peers.ownerOf(m, r)
-	if owner != ownerGone || p == nil || p.record.Dead || p.name == m.settings.name {
+	p := m.peers.living(r.record.Node)
+	if p == nil || p.name == m.settings.name || !slices.Contains(p.record.Was, r.record.Incarnation) {
 		return nil
 	}
 	if r.returnedAt == 0 {

@@ -385,14 +385,17 @@ func (s *simulation) checkComebacks(r request, left roomRecord) {
 	began := s.oracle.comebacks[key]
 	delete(s.oracle.comebacks, key)
 	now, err := parseRoom(key, s.store.entries[key].Value)
-	if err == nil && began != nil && left.State == roomOpen && now.State == roomOpen && now.Node != left.Node && s.now-*began < comebackTime*9/10 {
+	owner, _ := parseNode(nodeKey(left.Node), s.store.entries[nodeKey(left.Node)].Value) // none is the zero record
+	isLeft := began != nil && s.now-*began < comebackTime*9/10 && slices.Contains(owner.Was, left.Incarnation)
+	if err == nil && isLeft && left.State == roomOpen && now.State == roomOpen && now.Node != left.Node {
 		s.fail("C12: %s takes %s from %s, which has begun again at %v", now.Node, key, left.Node, *began)
 	}
 }
 
 // noteComeback notes what the new record of a node means for the rooms that it ran.
 func (s *simulation) noteComeback(node string) {
-	incarnation, at := s.incarnationOf(node), s.now
+	now, _ := parseNode(nodeKey(node), s.store.entries[nodeKey(node)].Value) // none is the zero record
+	at := s.now
 	for key, e := range s.store.entries {
 		if !strings.HasPrefix(key, roomPrefix) {
 			continue
@@ -401,9 +404,9 @@ func (s *simulation) noteComeback(node string) {
 		_, known := s.oracle.comebacks[key]
 		switch {
 		case err != nil || r.State != roomOpen || r.Node != node:
-		case incarnation == "":
+		case now.Incarnation == "" || now.Dead:
 			s.oracle.comebacks[key] = nil
-		case incarnation != r.Incarnation && !known:
+		case slices.Contains(now.Was, r.Incarnation) && !known:
 			s.oracle.comebacks[key] = &at
 		}
 	}

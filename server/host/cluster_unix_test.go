@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -450,7 +451,7 @@ func TestRollingRestart(t *testing.T) {
 	})
 }
 
-// journalsOfOtherVersions loses the node of a room again and again, once the other one, which has a copy of its journal, was upgraded or
+// journalsOfOtherVersions loses the machine of a room's node again and again, once the other one, which has a copy of its journal, was upgraded or
 // rolled back. That one continues with the copy. No file is set aside as wrong, and no image changes.
 func (c *processes) journalsOfOtherVersions() {
 	c.settle()
@@ -461,7 +462,7 @@ func (c *processes) journalsOfOtherVersions() {
 	for _, node := range []string{"c", "a", "b"} { // c has the lobby
 		start(node, "inn")
 	}
-	nodes := []string{"a", "b"}
+	nodes, all := []string{"a", "b"}, slices.Sorted(maps.Values(folders))
 	for life, program := range []string{"next inn", "inn", "next inn", "next inn", "inn"} {
 		loses, heir := nodes[life%2], nodes[1-life%2]
 		own := c.visit(loses, "room/1")
@@ -474,9 +475,8 @@ func (c *processes) journalsOfOtherVersions() {
 		_ = c.nodes[loses].process.Wait()
 		last := tickOfLastStep(c.T, "room/1")
 		_ = own.Close()
-		if life < 2 { // its disk as well
-			folders[loses] += "-2"
-		}
+		folders[loses] = fmt.Sprintf("own-%s-%d", loses, life) // its disk is lost: otherwise the room would be left to it
+		all = append(all, folders[loses])
 		start(loses, program)
 		own = c.visit(heir, "room/1")
 		c.play(own, "room/1")
@@ -488,7 +488,7 @@ func (c *processes) journalsOfOtherVersions() {
 		require.NotContains(c, c.nodes[heir].output(), "the copy of the room's journal is not used")
 		c.Logf("life %d: of %d ticks the last %d are lost", life, last, last-min(begins, last))
 	}
-	for _, folder := range []string{"own-a", "own-a-2", "own-b", "own-b-2", "own-c"} {
+	for _, folder := range all {
 		require.NoError(c, filepath.WalkDir(filepath.Join(c.dir, folder), func(path string, entry fs.DirEntry, err error) error {
 			require.NotRegexp(c, `\.(damaged|stale|skipped)`, path)
 			if filepath.Ext(filepath.Dir(path)) == ".images" && !strings.Contains(path, "-journal-") {
