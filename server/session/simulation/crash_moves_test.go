@@ -24,7 +24,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-var moveSeeds = flag.Int("moves", 20, "number of seeds of the simulation of crashes between rooms")
+var moveSeeds = flag.Int("moves", 8, "number of seeds of the simulation of crashes between rooms")
 
 const (
 	moveClientCount = 3
