@@ -77,7 +77,7 @@ type nodeRecord struct {
 	LeaseMS     int64    `json:"lease_ms"`
 	// Fingerprint is of the process's certificate for other nodes (package link). Records of older programs have none.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Was are the newest earlier incarnations, the newest last, whose runs this one has on its disk (C12).
+	// Was are the newest earlier incarnations, the newest last, whose runs this one has on its disk (C12). Records of older programs have none.
 	Was  []string `json:"was,omitempty"`
 	Seq  uint64   `json:"seq"`            // of the renewal
 	Dead bool     `json:"dead,omitempty"` // the tombstone (C4)
