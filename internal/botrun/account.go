@@ -154,5 +154,5 @@ func (a *account) lostError() error {
 	if a.client == nil || a.client.State() != client.Reconnecting {
 		return nil
 	}
-	return a.outage.lasted(time.Since(a.outage.since))
+	return a.outage.errorAtEnd(time.Since(a.outage.since))
 }

@@ -20,16 +20,15 @@ type outage struct {
 	arrived, frames, bytes, rows uint64
 }
 
-// wayTime is how long a bot may be on its way to another server.
-const wayTime = 5 * time.Second
+// moveTimeout bounds how long a bot may take to follow a redirection.
+const moveTimeout = 5 * time.Second
 
-// lasted returns the error of a bot whose outage has lasted some time at the end of its run, or nil if the bot is only on its way to another
-// server.
-func (o *outage) lasted(some time.Duration) error {
-	if some < wayTime && wire.CodeOf(o.why) == wire.Moved {
+// errorAtEnd returns the error of a bot that has no connection at the end of its run, or nil if the bot is following a redirection.
+func (o *outage) errorAtEnd(lasted time.Duration) error {
+	if lasted < moveTimeout && wire.CodeOf(o.why) == wire.Moved {
 		return nil
 	}
-	return fmt.Errorf("no connection for %.1f s: %w", some.Seconds(), o.why)
+	return fmt.Errorf("no connection for %.1f s: %w", lasted.Seconds(), o.why)
 }
 
 // outages counts the bots' lost connections.

@@ -11,13 +11,13 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// A bot that is on its way to another server at the end of its run has not failed, unless it does not arrive.
-func TestEndOnTheWay(t *testing.T) {
+// A bot that follows a redirection at the end of its run has not failed, unless that takes too long.
+func TestEndDuringMove(t *testing.T) {
 	moved := &outage{why: &wire.Error{Code: wire.Moved, Address: "127.0.0.1:1"}}
-	require.NoError(t, moved.lasted(time.Second))
-	require.ErrorIs(t, moved.lasted(wayTime), moved.why)
+	require.NoError(t, moved.errorAtEnd(time.Second))
+	require.ErrorIs(t, moved.errorAtEnd(moveTimeout), moved.why)
 	cut := &outage{why: errors.New("cut")}
-	require.ErrorIs(t, cut.lasted(time.Second), cut.why)
+	require.ErrorIs(t, cut.errorAtEnd(time.Second), cut.why)
 }
 
 // B6: in a new session of the same run destroyed handles stay Stale, and all others are

@@ -65,8 +65,9 @@
 //	    continue it in the same block: the record names both, until the next taking. For offerTime other nodes send clients to the heir, as
 //	    long as that incarnation lives. Then they send them to the source for a while, as long as that lives: it takes its run back if the heir
 //	    ends before it has taken the room. Both take the room as any other (C2), so that none of this is needed for C1 to C6.
-//	C12 A node names its earlier incarnations, whose newest runs are on its disk. For comebackTime other nodes send clients for their open rooms to
-//	    it, as long as it lives, although C3 lets them take these rooms. A run that stands still in an adopted directory (C9) does not wait for it.
+//	C12 A node's record names the earlier incarnations whose runs are on its disk. For comebackTime other nodes leave the open rooms of these
+//	    incarnations to that node, as long as it lives, although C3 allows to take them. A node that takes its room again in an adopted
+//	    directory (C9) does not wait.
 //
 // Limits. Clocks may run apart by 1 % (clockDrift); a machine that sleeps with its processes has a clock that stands still, and
 // breaks that. A pause between MayRun and the sending lets one snapshot out. A backup of the directory that is restored while

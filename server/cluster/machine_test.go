@@ -286,7 +286,7 @@ func TestBeginAgain(t *testing.T) {
 // A node that begins again and does not take its room, once or in a loop, keeps it from the others for a time only. One that dies keeps it for no
 // longer than a lease.
 func TestBeginAgainForNothing(t *testing.T) {
-	for how, begins := range map[string]struct{ after, within time.Duration }{
+	for how, taken := range map[string]struct{ after, within time.Duration }{
 		"waits":        {after: comebackTime, within: comebackTime + 6*time.Second},
 		"begins again": {after: comebackTime, within: comebackTime + 6*time.Second},
 		"dies":         {after: 4 * time.Second, within: 8 * time.Second},
@@ -302,7 +302,7 @@ func TestBeginAgainForNothing(t *testing.T) {
 			again()
 			began, lives := c.now, 1
 			for c.machine.rooms.held == 0 {
-				require.Less(t, c.now-began, begins.within)
+				require.Less(t, c.now-began, taken.within)
 				for range 4 {
 					if how != "dies" {
 						a.run(500 * time.Millisecond)
@@ -315,7 +315,7 @@ func TestBeginAgainForNothing(t *testing.T) {
 				}
 				c.take("arena", noBlock)
 			}
-			require.GreaterOrEqual(t, c.now-began, begins.after)
+			require.GreaterOrEqual(t, c.now-began, taken.after)
 			require.Empty(t, c.store.inconsistency())
 		})
 	}

@@ -44,7 +44,7 @@ type room struct {
 	revision uint64     // of the record, or of the read that found none
 	exists   bool
 	since    time.Duration // when this revision was first seen
-	// returnedAt is when somebody first asked for the room after the node that runs it, by this revision, had begun again; 0: nobody has.
+	// returnedAt is when a client first asked for the room after its node had begun again (C12); 0: none has.
 	returnedAt time.Duration
 	err        error // the record cannot be used
 	want       *want

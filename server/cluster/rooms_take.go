@@ -60,8 +60,8 @@ func (rs *rooms) successorOf(m *machine, r *room) *peer {
 	return rs.offeredTo(m, r)
 }
 
-// returnedOwner returns the node that ran an open room and has begun again with its disk, for a time and while it lives (C12). The time counts from
-// the first question for the room: a node that begins again and again does not prolong it.
+// returnedOwner returns the other node that ran an open room and has begun again with its disk, for a time and while it lives (C12). The time
+// counts from the first client that asks, so that a node in a crash loop does not prolong it.
 func (rs *rooms) returnedOwner(m *machine, r *room) *peer {
 	p := m.peers.living(r.record.Node)
 	if p == nil || p.name == m.settings.name || !slices.Contains(p.record.Was, r.record.Incarnation) {

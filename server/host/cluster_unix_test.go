@@ -602,9 +602,8 @@ func (c *processes) settle() {
 	require.Equal(c, http.StatusOK, answer.StatusCode)
 }
 
-// TestKilledNode: a node's next process runs its rooms at once, although nobody else may for a lease's time, and another node, which may take them
-// from then on, sends clients there (C12 of package cluster). Two processes of one folder are never the same node.
-func TestKilledNode(t *testing.T) {
+// startForKills starts the engine of a cluster whose nodes are killed and begin again.
+func startForKills(t *testing.T) *processes {
 	if testing.Short() {
 		t.Skip("kills servers")
 	}
@@ -612,8 +611,15 @@ func TestKilledNode(t *testing.T) {
 		t.Skip("the system does not name its start")
 	}
 	c := startEngine(t)
-	const lease = 2 * soon // so long that no process gets a lease of a dead one in the time of this test
 	c.settle()
+	return c
+}
+
+// TestKilledNode: a node's next process runs its rooms at once, although nobody else may for a lease's time, and another node, which may take them
+// from then on, sends clients there (C12 of package cluster). Two processes of one folder are never the same node.
+func TestKilledNode(t *testing.T) {
+	c := startForKills(t)
+	const lease = 2 * soon // so long that no process gets a lease of a dead one in the time of this test
 	c.startLeased("a", "own", lease)
 	c.startLeased("b", "other", lease)
 	c.until("the lobby is stepped", func() bool { return c.home("lobby") != "" })
@@ -654,15 +660,8 @@ func TestKilledNode(t *testing.T) {
 // TestKilledNodeKeepsSessions: the runs of a killed node continue in its next process with their sessions, although other clients ask another node
 // first.
 func TestKilledNodeKeepsSessions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("kills servers")
-	}
-	if runtime.GOOS != "linux" {
-		t.Skip("the system does not name its start")
-	}
-	c := startEngine(t)
+	c := startForKills(t)
 	t.Setenv(journeyFile, filepath.Join(c.dir, "journeys"))
-	c.settle()
 	start := func(node string) { c.startProgram("caravan", node, "own-"+node, 2*soon) }
 	start("a")
 	start("b")
