@@ -462,6 +462,7 @@ func (c *processes) journalsOfOtherVersions() {
 	for _, node := range []string{"c", "a", "b"} { // c has the lobby
 		start(node, "inn")
 	}
+	c.introduce("a", "b", "c") // the only image of the room goes to the nodes that its own knows
 	nodes, all := []string{"a", "b"}, slices.Sorted(maps.Values(folders))
 	for life, program := range []string{"next inn", "inn", "next inn", "next inn", "inn"} {
 		loses, heir := nodes[life%2], nodes[1-life%2]
@@ -477,7 +478,11 @@ func (c *processes) journalsOfOtherVersions() {
 		_ = own.Close()
 		folders[loses] = fmt.Sprintf("own-%s-%d", loses, life) // its disk is lost: otherwise the room would be left to it
 		all = append(all, folders[loses])
+		c.until("the heir knows that the other is dead", func() bool {
+			return !slices.ContainsFunc(c.known(heir).Nodes, func(n nodeInfo) bool { return n.Name == loses && !n.Dead })
+		})
 		start(loses, program)
+		c.introduce("a", "b", "c")
 		own = c.visit(heir, "room/1")
 		c.play(own, "room/1")
 		require.Equal(c, heir, c.home("room/1"))
