@@ -44,7 +44,7 @@ func (x *twoServers) sessions() (n int) {
 	return n
 }
 
-// A session moves to a room of another node: Leave, Depart, and Join there with its Value; its client gets a pass last.
+// A session moves to a room of another node: Leave, Depart, and Join there with its Value; its client gets a pass last, and again if it asks.
 func TestMoveToAnotherNode(t *testing.T) {
 	departed := make(chan Traveller, 2)
 	before := make(chan []string, 2)
@@ -71,7 +71,15 @@ func TestMoveToAnotherNode(t *testing.T) {
 		require.Equal(t, "b:2", moved.Address)
 		require.Equal(t, Traveller{Session: id, User: "ann", From: "match/1", To: "match/2", Value: "of ann"}, <-departed)
 		require.Equal(t, []string{"leave match/1 ann"}, <-before)
-		there := greetAs(x.b, "", string(moved.Token))
+		resumes := func(h *testRooms, token []byte) *roomClient {
+			return h.greet(func(m *wire.Hello) {
+				w := c.newestWelcome()
+				m.Room, m.Session, m.Epoch, m.Secret, m.Token = w.Room, w.Session, w.Epoch, w.Secret, token
+			})
+		}
+		require.Equal(t, moved, resumes(x.a, []byte("ann")).Snapshot().Ended, "the message was lost")
+		require.Equal(t, 1, x.tokens["ann"])
+		there := resumes(x.b, moved.Token) // a client that knows both nodes
 		require.Equal(t, "match/2", there.newestWelcome().Room)
 		require.Equal(t, map[string]any{"ann": `"of ann"`}, x.b.values("match/2"))
 		require.Equal(t, 1, x.sessions())

@@ -212,7 +212,7 @@ func (s *Server) runRooms(ctx context.Context) error {
 	for {
 		select {
 		case now := <-expire.C:
-			s.rooms.router.ExpireHellos(now)
+			s.rooms.router.Expire(now)
 		case <-ctx.Done():
 			s.stopAccepting(ctx)
 			return s.rooms.endRooms()

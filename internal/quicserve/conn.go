@@ -23,10 +23,11 @@ const (
 	// has two. The enters of a joining client need forty times that, once.
 	maxIdleStreamBuffer = 1 << 10
 	// closeGrace is how long the server keeps a connection that it ends, so that
-	// the Bye on the stream arrives: CONNECTION_CLOSE overtakes it. It also bounds
+	// the last message on the stream arrives: CONNECTION_CLOSE overtakes it. If its packet
+	// is lost on a young path of 200 ms, QUIC sends it again after 0.6 s. The grace also bounds
 	// clients that block the sender's write and would otherwise never release their
 	// connection.
-	closeGrace = 300 * time.Millisecond
+	closeGrace = time.Second
 	// resetGrace is how long a page may take to end its session after it reset its stream. A
 	// browser does both at once when a page closes the session to leave, but a busy machine
 	// handles the end later.

@@ -174,7 +174,7 @@ func (r *Rig) pass() {
 	if r.now >= tick {
 		r.tick(due)
 		if r.router != nil {
-			r.router.ExpireHellos(time.Unix(0, int64(r.now)))
+			r.router.Expire(time.Unix(0, int64(r.now)))
 		}
 	}
 	r.passing = false

@@ -58,7 +58,8 @@ type Core struct {
 	requests
 	passages passages
 	Gate
-	*connectionIDs // of the Router, if there is one
+	*connectionIDs               // of the Router, if there is one
+	redirections   *redirections // of the Router, if there is one
 	faultRecord
 	*outputGate // nil: output leaves at once
 	calls
@@ -164,13 +165,13 @@ func NewCore(c Config) (*Core, error) {
 		return nil, err
 	}
 	c.Replication = r.Config()
-	ids := &connectionIDs{}
+	ids, redirected := &connectionIDs{}, newRedirections()
 	if c.Router != nil {
-		ids = &c.Router.connectionIDs
+		ids, redirected = &c.Router.connectionIDs, c.Router.redirections
 	}
 	own := c.World.Config()
 	core := &Core{
-		roster: roster{replicator: r, onePerUser: c.OneSessionPerUser || c.Router != nil && c.Router.config.OneSessionPerUser}, connectionIDs: ids, ownVisit: visit{own.FirstGeneration, own.LastGeneration, c.Epoch},
+		roster: roster{replicator: r, onePerUser: c.OneSessionPerUser || c.Router != nil && c.Router.config.OneSessionPerUser}, connectionIDs: ids, redirections: redirected, ownVisit: visit{own.FirstGeneration, own.LastGeneration, c.Epoch},
 		config: c, world: c.World, steps: c.World.ClaimStep("a server"), replicator: r, now: time.Unix(0, 0),
 		schemaText: c.Schema.Text(), schemaHash: c.Schema.Hash(),
 		graceTicks: ticksOf(c.Grace, c.World.TickHz()),
@@ -247,6 +248,9 @@ func (c *Core) Tick() {
 // and commands of each session by ascending id, then the Hellos of new connections.
 func (c *Core) Receive() {
 	c.now = c.now.Add(time.Second / time.Duration(c.world.TickHz()))
+	if c.config.Router == nil {
+		c.redirections.expire(c.now)
+	}
 	c.outputGate.beginFrame(c.world.Tick() + 1)
 	if c.TicksLeft() == 0 {
 		c.Drain()

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -173,4 +174,52 @@ func TestSessionsThatDoNotCross(t *testing.T) {
 	require.ErrorIs(t, s.Move("beyond"), errNoClient)
 	b.router.config.Cross = nil
 	require.ErrorIs(t, s.Move("beyond"), errNoCrossing)
+}
+
+// The close of a connection may overtake the message with the pass. A client that resumes its session is redirected again, also once its room
+// has ended, but not before a crash can no longer bring the session back. Whoever lacks the secret begins a new session.
+func TestCrossingIsRepeated(t *testing.T) {
+	b := newHarbour(t)
+	one := b.rooms["one"]
+	conn := b.leaveForBeyond()
+	b.release("one")
+	one.Tick()
+	w := conn.Welcome()
+	early := b.dial(resume(w, 0)) // the room has it when the other server answers
+	moved := must.Get(wire.MovedTo("b:2", []byte("pass")))
+	b.way.Boarded(moved, nil)
+	one.Tick()
+	require.Equal(t, wire.Timeout, b.dial(resume(w, 0)).Ended.Code, "a crash would bring the session back")
+	b.release("one")
+	b.tick(2)
+	b.release("one")
+	require.Equal(t, []wire.Error{*moved, *moved}, []wire.Error{conn.Ended, b.dial(resume(w, 0)).Ended})
+	require.Equal(t, wire.Timeout, early.Ended.Code)
+	require.True(t, one.CloseIfEmpty())
+	require.Equal(t, *moved, b.dial(resume(w, 0)).Ended)
+
+	stranger := b.dial(resume(w, 0), func(m *wire.Hello) { m.Secret, m.Room = make([]byte, wire.SecretBytes), "two" })
+	b.tick(1)
+	b.release("two")
+	require.Equal(t, "two", stranger.Welcome().Room)
+
+	now := time.Unix(1, 0)
+	b.router.Expire(now)
+	b.router.Expire(now.Add(redirectionTime))
+	require.Equal(t, *moved, b.dial(resume(w, 0)).Ended)
+	b.router.Expire(now.Add(redirectionTime + 1))
+	require.NotEqual(t, wire.Moved, b.dial(resume(w, 0)).Ended.Code)
+}
+
+// The memory of redirections is bounded.
+func TestRedirectionsAreBounded(t *testing.T) {
+	r, to := newRedirections(), must.Get(wire.MovedTo("b:2", nil))
+	for id := range uint64(maxRedirections + 9) {
+		r.add(id, secrets{newest: secret("secret")}, to, milestone{})
+	}
+	require.Len(t, r.of, maxRedirections)
+	r.add(maxRedirections+10, secrets{}, to, milestone{})
+	require.Nil(t, r.find(&wire.Hello{Session: maxRedirections + 10}), "nobody could resume it")
+	require.Equal(t, to, r.find(&wire.Hello{Session: 3, Secret: []byte("secret")}))
+	require.Nil(t, r.find(&wire.Hello{Session: 3, Secret: []byte("secreT")}))
 }

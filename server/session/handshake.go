@@ -25,6 +25,10 @@ func (p *Peer) handleHello(h wire.Hello) {
 			return
 		}
 	}
+	if moved := c.redirections.find(&h); moved != nil {
+		p.refuseHello(moved, "")
+		return
+	}
 	if refusal := p.mayBegin(); refusal != nil {
 		p.refuseHello(refusal, "")
 		return

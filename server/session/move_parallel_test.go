@@ -59,7 +59,7 @@ func testMovesInParallel(t *testing.T, held bool) {
 				c.Step()
 				frames <- c.World().Tick()
 				c.Send(func() bool { return false })
-				h.router.ExpireHellos(time.Unix(1, 0))
+				h.router.Expire(time.Unix(1, 0))
 				runtime.Gosched()
 			}
 		})

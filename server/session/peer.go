@@ -48,7 +48,7 @@ type Peer struct {
 	resumes bool   // the Router has found the session that the Hello names
 	// Guarded by router.mu.
 	claimed  bool      // placed or refused: it no longer waits for a Hello
-	openedAt time.Time // time of the first ExpireHellos that saw it
+	openedAt time.Time // time of the first Expire that saw it
 
 	out   []byte       // scratch
 	spare []wire.Input // the inbox's other input buffer

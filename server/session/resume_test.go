@@ -486,3 +486,19 @@ func TestResumeWithoutReplica(t *testing.T) {
 	_, again = d.resume(again, func(h *wire.Hello) { h.Structure = again.Structure })
 	require.EqualValues(t, 1, again.Resumed, "as any client of this session")
 }
+
+// A client that was redirected and resumes has not had the address: it is redirected again, while a token for the other server may be good.
+func TestRedirectionIsRepeated(t *testing.T) {
+	d := newTestServer(t)
+	c, w := d.enter()
+	moved := must.Get(wire.MovedTo("b:2", []byte("token")))
+	require.NoError(t, d.core.Session(w.Session).Redirect(moved.Address, moved.Token))
+	d.tick()
+	require.Equal(t, *moved, c.Ended)
+	d.ticks(14 * d.core.World().TickHz())
+	again := d.dial(withSecret(w))
+	d.tick()
+	require.Equal(t, *moved, again.Ended)
+	d.ticks(2 * d.core.World().TickHz())
+	d.dial(withSecret(w)).wantWelcome("a new session")
+}

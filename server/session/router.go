@@ -84,6 +84,7 @@ type Router struct {
 	connectionIDs // of all rooms
 	config        RouterConfig
 	letters       letterCounts
+	redirections  *redirections
 
 	mu       sync.Mutex // acquired before the mutex of a Core's requests
 	waiting  []*Peer    // connections without a Hello
@@ -168,7 +169,7 @@ func NewRouter(c RouterConfig) (*Router, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	r := &Router{config: c, sessions: map[uint64]*placement{}, joining: map[string]bool{}}
+	r := &Router{config: c, redirections: newRedirections(), sessions: map[uint64]*placement{}, joining: map[string]bool{}}
 	if c.Admit != nil && !c.PanicEnds {
 		r.config.Admit = containAdmit(c.Admit, func(value any) {
 			r.mu.Lock()
@@ -192,9 +193,7 @@ func (r *Router) Open(ctx context.Context, address string, conn Conn) *Peer {
 // OpenReserved opens a connection like Open, with an id from Reserve.
 func (r *Router) OpenReserved(ctx context.Context, id uint64, address string, conn Conn) *Peer {
 	p := newPeer(ctx, id, address, conn, gate{admit: r.config.Admit, versions: r.config.Versions, redeem: r.config.Redeem})
-	if r.config.Elsewhere != nil {
-		p.gate.elsewhere = func(h *wire.Hello) *wire.Error { return r.findElsewhere(p, h) }
-	}
+	p.gate.elsewhere = func(h *wire.Hello) *wire.Error { return r.findElsewhere(p, h) }
 	p.router = r
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,9 +201,10 @@ func (r *Router) OpenReserved(ctx context.Context, id uint64, address string, co
 	return p
 }
 
-// ExpireHellos closes connections that have no room and have ended, failed, or sent no
-// Hello within HelloTimeout. Call it several times a second.
-func (r *Router) ExpireHellos(now time.Time) {
+// Expire closes connections that have no room and have ended, failed, or sent no
+// Hello within HelloTimeout. It forgets sessions that were redirected long ago. Call it several times a second.
+func (r *Router) Expire(now time.Time) {
+	r.redirections.expire(now)
 	r.expireWaiting(func(p *Peer) *wire.Error {
 		if p.openedAt.IsZero() {
 			p.openedAt = now
@@ -291,7 +291,7 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	}
 	granted, why := p.tokenResult()
 	if place := p.inbox.passPlace(); place != nil {
-		r.placeHolder(p, place)
+		r.placeHolder(p, h, place)
 		return
 	}
 	var failed error // of Restore
@@ -317,8 +317,12 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	}
 }
 
-// placeHolder delivers a connection whose token was a pass to the room of the pass, whatever room its Hello names.
-func (r *Router) placeHolder(p *Peer, place *Place) {
+// placeHolder delivers a connection whose token was a pass to the room of the pass, whatever room its Hello names. A session that it names as
+// well was on the server that has redirected its client.
+func (r *Router) placeHolder(p *Peer, h *wire.Hello, place *Place) {
+	if len(h.Secret) > 0 {
+		h.Session, h.Epoch, h.Secret = 0, 0, nil
+	}
 	p.setPlace(place)
 	if !place.core.requests.addPeer(place.core, p) {
 		r.refusePeer(p, &wire.Error{Code: wire.Timeout, Detail: "the room of the pass has ended: connect again"}, "")
@@ -329,6 +333,9 @@ func (r *Router) placeHolder(p *Peer, place *Place) {
 func (r *Router) findElsewhere(p *Peer, h *wire.Hello) *wire.Error {
 	if r.roomOf(h) != nil {
 		return nil
+	}
+	if moved := r.redirections.find(h); moved != nil || r.config.Elsewhere == nil {
+		return moved
 	}
 	return returnToken(r.config.Elsewhere(p.ctx, h, p.address), h.Token)
 }

@@ -292,15 +292,15 @@ func TestRouterExpiresHellos(t *testing.T) {
 	broken.peer.Gone()
 	require.Error(t, faulty.Send(wire.Resync{}))
 	now := time.Unix(100, 0)
-	h.router.ExpireHellos(now)
+	h.router.Expire(now)
 	require.Empty(t, silent.Closed)
 	require.NotEmpty(t, broken.Closed)
 	require.NotEmpty(t, faulty.Closed)
 	require.Equal(t, wire.BadState, faulty.Ended.Code)
 	require.Equal(t, 1, h.router.Stats().Waiting)
-	h.router.ExpireHellos(now.Add(HelloTimeout))
+	h.router.Expire(now.Add(HelloTimeout))
 	require.Empty(t, silent.Closed)
-	h.router.ExpireHellos(now.Add(HelloTimeout + 1))
+	h.router.Expire(now.Add(HelloTimeout + 1))
 	require.Equal(t, wire.Timeout, silent.Ended.Code)
 	require.NoError(t, silent.Send(wire.Hello{Protocol: wire.Version, Room: "one"}), "it is closed")
 	h.tick(1)
@@ -483,8 +483,8 @@ func TestRouterRefusesLateToken(t *testing.T) {
 	var h *testRooms
 	h = newTestRooms(t, func(c *RouterConfig) {
 		c.Admit = func(context.Context, []byte) (Admission, error) {
-			h.router.ExpireHellos(time.Unix(1, 0))
-			h.router.ExpireHellos(time.Unix(1, 0).Add(HelloTimeout + time.Second))
+			h.router.Expire(time.Unix(1, 0))
+			h.router.Expire(time.Unix(1, 0).Add(HelloTimeout + time.Second))
 			return Admission{}, nil
 		}
 	})

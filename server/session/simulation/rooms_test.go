@@ -449,7 +449,7 @@ func (s *roomsSim) advance(act bool) {
 			r.core.Tick()
 		}
 	}
-	s.router.ExpireHellos(time.UnixMilli(s.now()))
+	s.router.Expire(time.UnixMilli(s.now()))
 	for _, c := range s.clients {
 		c.step()
 	}
