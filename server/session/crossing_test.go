@@ -177,7 +177,7 @@ func TestSessionsThatDoNotCross(t *testing.T) {
 }
 
 // The close of a connection may overtake the message with the pass. A client that resumes its session is redirected again, also once its room
-// has ended, but not before a crash can no longer bring the session back. Whoever lacks the secret begins a new session.
+// has ended, but not before a crash can no longer bring the session back. A client without the secret begins a new session.
 func TestCrossingIsRepeated(t *testing.T) {
 	b := newHarbour(t)
 	one := b.rooms["one"]
