@@ -63,11 +63,11 @@ func (d *delivery) continuesTick() bool {
 	return d.sent.newest > 1 && d.sent.datagramAt(1).tick == d.sent.datagramAt(0).tick
 }
 
-// emptySince returns the tick of the newest datagram if that datagram was empty and none is
-// pending.
+// emptySince returns the tick of the newest datagram. ok: the client has acknowledged an empty
+// datagram and all before it, and all since are empty.
 func (d *delivery) emptySince() (tick uint32, ok bool) {
-	newest := d.sent.datagramAt(0)
-	return newest.tick, newest.empty && d.sent.pending == 0
+	since := uint64(1)<<d.sent.empties - 1
+	return d.sent.datagramAt(0).tick, d.repeats.acked&since != 0 && d.sent.pending&^since == 0
 }
 
 // acknowledgeDatagrams processes a client's acknowledgement of datagrams, received after a

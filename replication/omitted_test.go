@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // idleViewer is a viewedWorld whose client has everything, an empty snapshot included.
@@ -59,6 +60,21 @@ func TestSnapshotsWithoutNewsAreOmitted(t *testing.T) {
 	require.EqualValues(t, sent, c.viewer.Numbers().Seq-first)
 	require.InDelta(t, 40, sent, 1)
 	require.EqualValues(t, 200-sent, c.rep.Stats().Omitted-before)
+}
+
+// A client whose acknowledgements come late gets no more of them than another.
+func TestLateAcknowledgementsEndNoOmission(t *testing.T) {
+	c := newIdleViewer(t)
+	const late = 5 // snapshots, which are 250 ms
+	before, arrived := c.rep.Stats().Omitted, []uint32{}
+	for range 200 {
+		c.rows()
+		arrived = append(arrived, c.viewer.Numbers().Seq)
+		if n := len(arrived) - late; n > 0 {
+			require.NoError(t, c.viewer.Acknowledge(wire.Ack{Seen: true, Newest: arrived[n-1], Mask: 1<<64 - 1, Structure: c.applied}))
+		}
+	}
+	require.InDelta(t, 160, c.rep.Stats().Omitted-before, 2)
 }
 
 // The snapshot after a change is made at once. Further snapshots follow until the client

@@ -13,6 +13,7 @@ type sentLog struct {
 	newest     uint32 // sequence number of the newest datagram; the first is 1
 	pending    uint64 // bit n: datagram newest-n is neither acknowledged nor lost
 	applied    uint64 // bit n: datagram newest-n is acknowledged, and the baselines of its rows are not advanced yet
+	empties    uint32 // number of the newest datagrams that have neither rows nor events, at most sentWindow
 	datagrams  [sentWindow]sentDatagram
 	rowIndexes []uint32 // row indexes of all datagrams, concatenated
 	trimmed    uint32   // number of row indexes removed before rowIndexes[0]
@@ -23,7 +24,6 @@ type sentDatagram struct {
 	from, to uint32 // range of its row indexes; the trimmed ones count
 	bytes    uint16 // size of its packets, copies included
 	novel    bool   // it names records that were sent with it
-	empty    bool   // it has neither rows nor events
 }
 
 // datagramAt returns the datagram that is back datagrams older than the newest.
@@ -62,7 +62,10 @@ func (l *sentLog) loseDatagram(back uint32) *sentDatagram {
 // newest record that was sent before it.
 func (l *sentLog) closeDatagram(h *wire.StateHeader, size int, records uint32) {
 	s := l.datagramAt(0)
-	s.bytes, s.novel, s.empty = uint16(size+packetBytes), h.Structure > records, h.Rows == 0 && len(h.Events) == 0
+	s.bytes, s.novel = uint16(size+packetBytes), h.Structure > records
+	if l.empties = min(l.empties+1, sentWindow); h.Rows > 0 || len(h.Events) > 0 {
+		l.empties = 0
+	}
 }
 
 // addCopy records that a datagram was sent again, in a packet of size bytes.
