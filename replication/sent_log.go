@@ -63,7 +63,8 @@ func (l *sentLog) loseDatagram(back uint32) *sentDatagram {
 func (l *sentLog) closeDatagram(h *wire.StateHeader, size int, records uint32) {
 	s := l.datagramAt(0)
 	s.bytes, s.novel = uint16(size+packetBytes), h.Structure > records
-	if l.empties = min(l.empties+1, sentWindow); h.Rows > 0 || len(h.Events) > 0 {
+	l.empties = min(l.empties+1, sentWindow)
+	if h.Rows > 0 || len(h.Events) > 0 {
 		l.empties = 0
 	}
 }
