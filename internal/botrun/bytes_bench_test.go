@@ -1,6 +1,7 @@
 package botrun_test
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -12,9 +13,11 @@ import (
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
+var stormSeconds = flag.Int("storm", 2, "seconds of BenchmarkStorm, at least 2; 28 is long enough to compare figures")
+
 // BenchmarkStorm reports what a client of the storm receives in a second, in virtual time. The
-// figures are exact and the same on every machine, at any load. An operation is a run of 28 s,
-// of which the last 20 s count; with -short, of 2 s, of which the last one counts.
+// figures are exact and the same on every machine, at any load. An operation is a run of some seconds (-storm), of which
+// those after the first 2/7 count.
 func BenchmarkStorm(b *testing.B) {
 	for _, run := range []struct {
 		bots     int
@@ -35,10 +38,8 @@ func BenchmarkStorm(b *testing.B) {
 }
 
 func benchmarkStorm(b *testing.B, bots int, c botrun.Config) {
-	settle, seconds := 8, 20
-	if testing.Short() {
-		settle, seconds = 1, 1
-	}
+	settle := max(*stormSeconds*2/7, 1)
+	seconds := *stormSeconds - settle
 	s := newBotWorld(b, "storm", rig.Link{Delay: 5 * time.Millisecond, Jitter: 2 * time.Millisecond})
 	s.join(bots, c, playFrame)
 	received := func() (bytes, rows, snapshots, faults uint64) {
