@@ -11,10 +11,12 @@ import (
 
 	"github.com/worldd/worldd/internal/cpu"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // TestKernelsAreForced: an operator can turn off all kernels.
 func TestKernelsAreForced(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	if os.Getenv(cpu.Variable) == cpu.Go.String() {
 		require.False(t, hasAppendMembers())
 		require.Equal(t, 16, minWholeWords())

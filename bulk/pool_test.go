@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 func newPool[T any](tb testing.TB, o bulk.Options) *bulk.Pool[T] {
@@ -227,6 +228,7 @@ func TestFirstGenerationMakesOlderOnesStale(t *testing.T) {
 
 // TestForgedHandles passes random bits to random pools (B8).
 func TestForgedHandles(t *testing.T) {
+	racetest.SkipSequential(t)
 	r := rand.New(rand.NewPCG(7, 7))
 	p := newPool[tenant](t, bulk.Options{MaxSlots: 10_000})
 	for range 9000 {

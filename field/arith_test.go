@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/shorttest"
 )
 
@@ -176,6 +177,7 @@ func TestRsqrtError(t *testing.T) {
 }
 
 func TestSin(t *testing.T) {
+	racetest.SkipSequential(t)
 	worst := 0.0
 	for i := -400_000; i <= 400_000; i++ {
 		turns := float32(i) / 100_003

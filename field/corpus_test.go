@@ -14,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/internal/cpu"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/shorttest"
 )
 
@@ -236,6 +237,7 @@ func corpusGolden(t *testing.T) (programs string, results []string) {
 
 // TestCorpus: every path of this processor gives the golden results.
 func TestCorpus(t *testing.T) {
+	racetest.SkipSequential(t)
 	if *corpusUpdate {
 		writeCorpus(t)
 	}
@@ -257,6 +259,7 @@ func TestCorpus(t *testing.T) {
 // TestCorpusPrograms: the programs are the golden ones, and cover each opcode, each
 // length of a last block, and the limits.
 func TestCorpusPrograms(t *testing.T) {
+	racetest.SkipSequential(t)
 	want, _ := corpusGolden(t)
 	require.Equal(t, want, corpusHead(), "the generator changed, so these are other programs")
 	opcodes, tails, registers, longest, boxed, preloads := [opcodes]int{}, [BlockPoints]int{}, 0, 0, 0, 0

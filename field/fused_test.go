@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 type vec3 = [3]float32
@@ -202,6 +203,7 @@ const (
 // TestFusedHandlers compares every superinstruction, with vectors in planes and in the
 // accumulator, with the operations that it replaces (F1).
 func TestFusedHandlers(t *testing.T) {
+	racetest.SkipSequential(t)
 	for _, k := range kernelsHere() {
 		for i := range fusedCases {
 			c := &fusedCases[i]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/shorttest"
 )
 
@@ -40,6 +41,7 @@ func crowded(r *rand.Rand) string {
 
 // TestRecomputed: programs short of registers keep their meaning and F6.
 func TestRecomputed(t *testing.T) {
+	racetest.SkipSequential(t)
 	programs, short := shorttest.Pick(300, 60), 0
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 31))

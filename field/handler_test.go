@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // A bench is a block with planes and constants full of awkward numbers, on which
@@ -113,6 +114,7 @@ func sameNumber(a, b float32) bool {
 // TestPlainHandlers compares every operation with every kind of operand to the
 // arithmetic (F1), and checks that nothing else is written.
 func TestPlainHandlers(t *testing.T) {
+	racetest.SkipSequential(t)
 	for _, k := range kernelsHere() {
 		for o := range boundOpcodes {
 			for which, h := range plainHandlers[o] {

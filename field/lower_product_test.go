@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // TestSink pins how products sink, by the x axis.
@@ -106,6 +107,7 @@ output = add output, n
 // TestReach: bounded values are finite and within their bound at the worst allowed
 // points.
 func TestReach(t *testing.T) {
+	racetest.SkipSequential(t)
 	worst := []float32{0, 1, -1, 0.3, 1 << 30, -(1 << 30), 1e-30, 5, -7.5, 1e-45}
 	for seed := range 400 {
 		r := rand.New(rand.NewPCG(uint64(seed), 5))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -132,6 +133,7 @@ func TestAddWithinChanged(t *testing.T) {
 // TestChangedBodiesFindAll compares queries of changed bodies with a distance test of each,
 // in worlds of few and of many cells, and at positions outside.
 func TestChangedBodiesFindAll(t *testing.T) {
+	racetest.SkipSequential(t)
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		radius := []float32{2, 7, 48, 900}[seed%4]

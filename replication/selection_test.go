@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -42,6 +43,7 @@ func newPoses(t *testing.T, entities, budget int, priorities ...float32) (*world
 // TestMostUrgentFirst: if not all rows fit, a snapshot takes the most urgent ones in
 // their order, and nearly fills its datagrams.
 func TestMostUrgentFirst(t *testing.T) {
+	racetest.SkipSequential(t)
 	random := rand.New(rand.NewPCG(1, 6))
 	w, r, poses, all := newPoses(t, 700, 100_000, 1, 2.5, 7)
 	v := r.AddViewer(0)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -59,6 +60,7 @@ func TestStructureShrinks(t *testing.T) {
 // once and in order, whatever was taken, acknowledged and lost before (R8). In this test, a
 // record's handle is its number.
 func TestRewindResendsMissing(t *testing.T) {
+	racetest.SkipSequential(t)
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		var s structure

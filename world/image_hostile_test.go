@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -131,6 +132,7 @@ func (f *failingWriter) Write(b []byte) (int, error) {
 }
 
 func TestImageToAFullDisk(t *testing.T) {
+	racetest.SkipSequential(t)
 	s := busyScene(t)
 	var img world.Image
 	s.TakeImage(&img)

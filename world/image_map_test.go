@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -366,6 +367,7 @@ func TestReplayInAnotherVersion(t *testing.T) {
 
 // An image is described without its program.
 func TestReadImageInfo(t *testing.T) {
+	racetest.SkipSequential(t)
 	w, c := build[purse](t, world.Config{TickHz: 20, Gravity: 3})
 	populate(t, w, c)
 	w.SetProgram(world.Program{Name: "shop", Version: "v1.2"})

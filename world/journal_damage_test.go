@@ -72,6 +72,7 @@ func requireEnd(t *testing.T, s segment, file []byte, at int, torn bool, what st
 
 // Every changed byte of a segment is found, and no frame behind it is read.
 func TestChangedByteOfSegment(t *testing.T) {
+	racetest.SkipSequential(t)
 	s := journalOf(t, 5, 7).segments[1]
 	require.Equal(t, outcome{20, int64(len(s.file)), io.EOF}, readSegment(bytes.NewReader(s.file)))
 	require.Equal(t, outcome{20, int64(len(s.file)), io.EOF}, readSegment(iotest.OneByteReader(bytes.NewReader(s.file))))

@@ -9,12 +9,14 @@ import (
 
 	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
 // A run that began by RestoreRun continues in one process after the other, without another image. Each recovers all
 // segments of those before it, and the game changes the world before its first segment.
 func TestRunInManyProcesses(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	before := watched(t, 7, 30, 2, 1)
 	steps(before.World, 50)
 	file := written(t, before.World)

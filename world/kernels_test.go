@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/internal/cpu"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // kernelsDir is set in a process that runs one leg of TestImageAcrossKernels: the directory
@@ -19,6 +20,7 @@ const kernelsDir = "WORLDD_TEST_KERNELS_DIR"
 // A world that is saved and restored repeatedly, each time in another process and
 // with another set of kernels, reaches the same state as a world that is never saved.
 func TestImageAcrossKernels(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	if dir := os.Getenv(kernelsDir); dir != "" {
 		kernelsLeg(t, dir)
 		return

@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -222,6 +223,7 @@ func configs(t *rapid.T) world.Config {
 }
 
 func TestAgainstModel(t *testing.T) {
+	racetest.SkipSequential(t)
 	rapid.Check(t, func(r *rapid.T) {
 		p := newPair(t, configs(r))
 		r.Repeat(map[string]func(*rapid.T){

@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
 // A replay returns to marks in any order, also from its end, and repeats the same states from there.
 func TestReplayReturns(t *testing.T) {
+	racetest.SkipSequential(t)
 	file, hashes := record(t, watched(t, 7, 30, 2, 1), 300, 7)
 	again := watched(t, 7, 0, 2, 1)
 	replay := must.Get(again.Replay(bytes.NewReader(file)))

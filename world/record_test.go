@@ -130,6 +130,7 @@ func TestReplayOfTenMinutes(t *testing.T) {
 // A recording begins in the middle and has hashes at intervals. Kinds and components have
 // other numbers in its world than in the replaying world.
 func TestReplayFromTheMiddle(t *testing.T) {
+	racetest.SkipSequential(t)
 	s := watched(t, 7, 30, 2, 1)
 	play(t, s, 5, 300, func(uint64, uint64) {})
 	file, _ := record(t, s, 200, 7)
@@ -239,6 +240,7 @@ func TestRecordingEndsOnError(t *testing.T) {
 
 // A recording with a limit is closed in time, and replays up to its end.
 func TestRecordingEndsAtLimit(t *testing.T) {
+	racetest.SkipSequential(t)
 	for _, limit := range []int64{1, 4000, 4001, 4002, 20000} {
 		s := newScene(t, 7, 10, 1, 1)
 		var img world.Image

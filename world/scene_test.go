@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/alloctest"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -171,6 +172,7 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 
 // The rows of sleepers have no influence on the state.
 func TestCompactionHasNoInfluence(t *testing.T) {
+	racetest.SkipSequential(t)
 	var scenes []*scene
 	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
 		scenes = append(scenes, newSceneIn(t, world.Config{Seed: 7, Compaction: mode}, 300, 2, 2))

@@ -21,6 +21,7 @@ import (
 )
 
 func TestCodecRoundTrip(t *testing.T) {
+	racetest.SkipSequential(t)
 	tables := []*rowcodec.Tables{rowcodec.DefaultTables(), rowcodec.Untrained().Tables()}
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))

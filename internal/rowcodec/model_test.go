@@ -5,10 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // A scale is the sum of features with the model's weights.
 func TestScaleUsesModelWeights(t *testing.T) {
+	racetest.SkipSequential(t)
 	model := Untrained()
 	w := &model.Scale[laneLinear][2][1]
 	*w = [Features]int32{featureOne: 70, featureSpeed: 700, featureMissed: -20}
@@ -34,6 +37,7 @@ func TestUsualInvertsMagnitude(t *testing.T) {
 
 // With keeps at most MaxHeads heads.
 func TestWithBoundsHeads(t *testing.T) {
+	racetest.SkipSequential(t)
 	of := func(shape string, groups int) *Tables {
 		model := Untrained()
 		for g := range groups {

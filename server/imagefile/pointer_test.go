@@ -14,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/internal/disktest"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/shorttest"
 	"github.com/worldd/worldd/world"
 )
@@ -88,6 +89,7 @@ func (c *confirmations) live(t *testing.T, d *disktest.Disk, why string) {
 
 // G18: whenever the process dies, the confirmed image is found, with and without the answer, after each loss of the disk.
 func TestConfirmedImageIsFound(t *testing.T) {
+	racetest.SkipSequential(t)
 	saved := 0
 	seeds, stride := shorttest.Pick[uint64](4, 1), shorttest.Pick(3, 9)
 	for seed := range seeds {

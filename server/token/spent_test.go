@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // keeping returns a Verifier that keeps used tokens in a file.
@@ -100,6 +101,7 @@ func someSpent(t testing.TB) (text []byte, tokens []string) {
 // Every damaged byte, missing line and reordered line is found. The error names the file and
 // the line.
 func TestSpentDamage(t *testing.T) {
+	racetest.SkipSequential(t)
 	text, _ := someSpent(t)
 	refused := func(text []byte, line int, what string) {
 		t.Helper()

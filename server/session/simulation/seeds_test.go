@@ -64,6 +64,7 @@ func TestHandlesNeverLieToMany(t *testing.T) {
 // TestStaleWithinRoundTrip checks the first half of H3: on a working link, every handle that
 // a client was sent is Stale one round trip and one send interval after its destruction.
 func TestStaleWithinRoundTrip(t *testing.T) {
+	racetest.SkipSequential(t)
 	s := generate(7, 3)
 	s.budget, s.ticks = 64_000, 600
 	s.ops = slices.DeleteFunc(s.ops, func(o op) bool { return o.do == "link" || o.do == "restart" })
@@ -183,6 +184,7 @@ func (t *coverage) requireAll(tb testing.TB) {
 
 // The text form is complete.
 func TestScriptText(t *testing.T) {
+	racetest.SkipSequential(t)
 	for seed := range uint64(3) {
 		s := generate(seed+1, 3)
 		again := must.Get(parseScript(s.String()))
