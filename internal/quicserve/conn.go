@@ -96,7 +96,7 @@ func (c *Conn) SendSnapshot(datagrams [][]byte) {
 	c.signalSender()
 }
 
-// Close ends the connection once the stream's queue is sent, or after closeGrace.
+// Close sends the rest of the stream's queue. Then the client ends the connection, or after closeGrace the server.
 func (c *Conn) Close(code wire.Code, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
