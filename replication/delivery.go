@@ -63,8 +63,8 @@ func (d *delivery) continuesTick() bool {
 	return d.sent.newest > 1 && d.sent.datagramAt(1).tick == d.sent.datagramAt(0).tick
 }
 
-// emptySince returns the tick of the newest datagram. ok: the client has acknowledged an empty
-// datagram and all before it, and all since are empty.
+// emptySince returns the tick of the newest datagram. ok means that all datagrams since an acknowledged
+// empty one are empty, and that none with contents is pending.
 func (d *delivery) emptySince() (tick uint32, ok bool) {
 	since := uint64(1)<<d.sent.empties - 1
 	return d.sent.datagramAt(0).tick, d.repeats.acked&since != 0 && d.sent.pending&^since == 0

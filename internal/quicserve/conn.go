@@ -23,8 +23,8 @@ const (
 	// has two. The enters of a joining client need forty times that, once.
 	maxIdleStreamBuffer = 1 << 10
 	// closeGrace is how long the server keeps a connection that it ends, so that
-	// the last message on the stream arrives: CONNECTION_CLOSE overtakes it. If its packet
-	// is lost on a young path of 200 ms, QUIC sends it again after 0.6 s. The grace also bounds
+	// the last message on the stream arrives: CONNECTION_CLOSE overtakes it. On a path with a
+	// round trip of 200 ms, QUIC repeats the first lost packet after 0.6 s. The grace also bounds
 	// clients that block the sender's write and would otherwise never release their
 	// connection.
 	closeGrace = time.Second
@@ -96,7 +96,7 @@ func (c *Conn) SendSnapshot(datagrams [][]byte) {
 	c.signalSender()
 }
 
-// Close sends the rest of the stream's queue. Then the client ends the connection, or after closeGrace the server.
+// Close sends the rest of the stream's queue and ends the connection. Unless code is OK, the client may end it first, within closeGrace.
 func (c *Conn) Close(code wire.Code, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -398,9 +398,7 @@ func (c *Core) turnAway(t *traveller, why *wire.Error) {
 	t.end()
 	t.endOrigin()
 	c.stats.countClosed(why.Code)
-	if why.Code == wire.Moved {
-		c.redirections.add(t.id, t.keptSecrets(), why, c.milestoneNow())
-	}
+	c.redirections.add(t.id, t.keptSecrets(), why, c.milestoneNow())
 	c.config.Router.forgetTraveller(t, c)
 	if t.peer != nil {
 		t.peer.sendMessage(wire.Goodbye{Code: why.Code, Text: why.Detail, Address: why.Address, Token: why.Token})

@@ -15,8 +15,7 @@ const (
 )
 
 // redirections remembers the sessions that have ended with the code Moved. The close of a connection may overtake the message that has the
-// address. A client that then resumes its session is redirected again. Otherwise it would begin a new one here, while the other server waits
-// for it.
+// address. A client that then resumes its session is redirected again: a new session here would have the player whom the other server expects.
 type redirections struct {
 	mu sync.Mutex
 	of map[uint64]*redirection // by session
@@ -32,19 +31,19 @@ type redirection struct {
 
 func newRedirections() *redirections { return &redirections{of: map[uint64]*redirection{}} }
 
-// add remembers a session that ends with to. A session that no client can resume is not remembered.
-func (r *redirections) add(id uint64, s secrets, to *wire.Error, ended milestone) {
-	if len(s.newest) == 0 {
+// add remembers a session that ends with why, if its client is redirected and can resume it.
+func (r *redirections) add(id uint64, s secrets, why *wire.Error, ended milestone) {
+	if why.Code != wire.Moved || len(s.newest) == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.of) < maxRedirections {
-		r.of[id] = &redirection{secrets: s, to: to, ended: ended}
+		r.of[id] = &redirection{secrets: s, to: why, ended: ended}
 	}
 }
 
-// find returns why the sender of h, which resumes a session that has been redirected, must go to another server, or nil.
+// find returns the redirection of the session that h resumes, or nil. Until the end of the session is durable, the error has the code Timeout.
 func (r *redirections) find(h *wire.Hello) *wire.Error {
 	if len(h.Secret) == 0 {
 		return nil

@@ -317,8 +317,8 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	}
 }
 
-// placeHolder delivers a connection whose token was a pass to the room of the pass, whatever room its Hello names. A session that it names as
-// well was on the server that has redirected its client.
+// placeHolder delivers a connection whose token was a pass to the room of the pass, whatever room its Hello names. If the Hello names a session,
+// that was on the server that has redirected the client.
 func (r *Router) placeHolder(p *Peer, h *wire.Hello, place *Place) {
 	if len(h.Secret) > 0 {
 		h.Session, h.Epoch, h.Secret = 0, 0, nil

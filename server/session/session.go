@@ -110,9 +110,7 @@ func (s *Session) endSilently(why *wire.Error) {
 	}
 	s.endBecause(why)
 	s.core.stats.countClosed(why.Code)
-	if why.Code == wire.Moved {
-		s.core.redirections.add(s.id, s.secrets, why, s.core.milestoneNow())
-	}
+	s.core.redirections.add(s.id, s.secrets, why, s.core.milestoneNow())
 	if s.peer != nil {
 		s.peer.closeConn(why)
 	}
