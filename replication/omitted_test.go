@@ -77,6 +77,25 @@ func TestLateAcknowledgementsEndNoOmission(t *testing.T) {
 	require.InDelta(t, 160, c.rep.Stats().Omitted-before, 2)
 }
 
+// A datagram with rows that may be lost is followed by others: their acknowledgements show whether it is.
+func TestUnacknowledgedRowsEndOmission(t *testing.T) {
+	c := newIdleViewer(t)
+	at, _ := c.world.Position(c.focus)
+	at.X++
+	c.world.SetPosition(c.focus, at)
+	require.Equal(t, []int{1}, c.rows())
+	require.Equal(t, []int{0}, c.rows())
+	acknowledgeNewest := func() {
+		require.NoError(t, c.viewer.Acknowledge(wire.Ack{Seen: true, Newest: c.viewer.Numbers().Seq, Structure: c.applied}))
+	}
+	acknowledgeNewest()
+	require.Equal(t, []int{0}, c.rows(), "the row may be late")
+	acknowledgeNewest()
+	require.Equal(t, []int{0}, c.rows(), "the row may be late")
+	acknowledgeNewest()
+	require.Equal(t, []int{1}, c.rows(), "the row is lost")
+}
+
 // The snapshot after a change is made at once. Further snapshots follow until the client
 // has acknowledged an empty one.
 func TestChangesEndOmission(t *testing.T) {
