@@ -17,7 +17,7 @@ import (
 // P1: after a complete snapshot of a tick, with all that are linked to it, every exact body in
 // view has the server's bits of that tick, under loss, delay and reordering.
 func TestBodiesAreTheServers(t *testing.T) {
-	racetest.SkipSequential(t)
+	racetest.SkipUnchecked(t)
 	ticks := shorttest.Pick(1200, 150)
 	s := newStorm()
 	for range 50 {

@@ -149,7 +149,7 @@ func TestWorkIsBoundedOverTime(t *testing.T) {
 
 // A client that had no time for a while computes the same states as a client that had.
 func TestFallsBehindAndCatchesUp(t *testing.T) {
-	racetest.SkipSequential(t)
+	racetest.SkipUnchecked(t)
 	const bodies, missed = 4000, 160 // more than the budget, but less than that and a second
 	run := func(every uint32) (*exactServer, physics.State) {
 		m := newExactServer(t, client.SessionConfig{})

@@ -74,6 +74,7 @@ func (r *Rules) Check(fsys fs.FS, proxies string) []Result {
 		{"package docs", checkDocs(t)},
 		{"clocks and dice", r.checkPure(t)},
 		{"wall clocks", r.checkWallClocks(t)},
+		{"sequential tests", r.checkSequential(t)},
 		{"file sizes", r.checkSizes(t)},
 		{"names", checkNames(t)},
 		{"conditions", checkConditions(t)},

@@ -23,8 +23,8 @@ func SkipSequential(t testing.TB) {
 	})
 }
 
-// SkipUnchecked is SkipSequential without the check. It is for packages with real connections,
-// which start goroutines while they end, during a later test.
+// SkipUnchecked is SkipSequential without the check. It is for packages with real connections or
+// timers, which start goroutines during a later test.
 func SkipUnchecked(t testing.TB) {
 	t.Helper()
 	if Enabled {

@@ -521,7 +521,7 @@ func (s *simulation) report() string {
 
 // TestRoomsRunOnce checks C1 to C9 against all steps and images of all rooms in true time, and that every room runs after the faults.
 func TestRoomsRunOnce(t *testing.T) {
-	racetest.SkipSequential(t)
+	racetest.SkipUnchecked(t)
 	first, n := *firstSeed, *seedCount
 	if testing.Short() {
 		n = min(n, 40)
