@@ -40,8 +40,6 @@ var liveViews = []struct {
 }{
 	{"live-light.png", browsertest.View{Width: 1280, Height: 800}},
 	{"live-dark.png", browsertest.View{Width: 1280, Height: 800, Dark: true}},
-	{"phone-light.png", browsertest.View{Width: 390, Height: 844}},
-	{"phone-dark.png", browsertest.View{Width: 390, Height: 844, Dark: true}},
 }
 
 // TestLivePictures: the README's pictures of the live page exist in the sizes in which they
