@@ -21,10 +21,13 @@ func limitDescriptors(t *testing.T, more uint64) {
 	t.Helper()
 	var before syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
-	next := must.Get(os.Open(os.DevNull))
+	var files []*os.File // their numbers are the lowest that other files leave free
+	for range more {
+		files = append(files, must.Get(os.Open(os.DevNull)))
+	}
 	limit := before
-	limit.Cur = uint64(next.Fd()) + more
-	require.NoError(t, next.Close())
+	limit.Cur = uint64(files[more-1].Fd()) + 1
+	closeFiles(t, files)
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	t.Cleanup(func() { require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before)) })
 }
