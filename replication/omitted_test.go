@@ -46,6 +46,13 @@ func (c *idleViewer) rows() []int {
 	return rows
 }
 
+// moveFocus changes one row of the client's view.
+func (c *idleViewer) moveFocus() {
+	at, _ := c.world.Position(c.focus)
+	at.X++
+	c.world.SetPosition(c.focus, at)
+}
+
 // If nothing is new, four snapshots a second are sent, and their numbers have no gap.
 func TestSnapshotsWithoutNewsAreOmitted(t *testing.T) {
 	c := newIdleViewer(t)
@@ -62,7 +69,7 @@ func TestSnapshotsWithoutNewsAreOmitted(t *testing.T) {
 	require.EqualValues(t, 200-sent, c.rep.Stats().Omitted-before)
 }
 
-// A client whose acknowledgements come late gets no more of them than another.
+// A client whose acknowledgements are late gets no more snapshots than another.
 func TestLateAcknowledgementsEndNoOmission(t *testing.T) {
 	c := newIdleViewer(t)
 	const late = 5 // snapshots, which are 250 ms
@@ -77,12 +84,10 @@ func TestLateAcknowledgementsEndNoOmission(t *testing.T) {
 	require.InDelta(t, 160, c.rep.Stats().Omitted-before, 2)
 }
 
-// A datagram with rows that may be lost is followed by others: their acknowledgements show whether it is.
+// While a datagram with rows may be lost, others follow: the acknowledgements of these show whether it is lost.
 func TestUnacknowledgedRowsEndOmission(t *testing.T) {
 	c := newIdleViewer(t)
-	at, _ := c.world.Position(c.focus)
-	at.X++
-	c.world.SetPosition(c.focus, at)
+	c.moveFocus()
 	require.Equal(t, []int{1}, c.rows())
 	require.Equal(t, []int{0}, c.rows())
 	acknowledgeNewest := func() {
@@ -100,16 +105,13 @@ func TestUnacknowledgedRowsEndOmission(t *testing.T) {
 // has acknowledged an empty one.
 func TestChangesEndOmission(t *testing.T) {
 	c := newIdleViewer(t)
-	at, _ := c.world.Position(c.focus)
-	at.X++
-	c.world.SetPosition(c.focus, at)
+	c.moveFocus()
 	require.Equal(t, []int{1}, c.rows())
 	require.Equal(t, []int{0}, c.rows(), "not acknowledged")
 	c.acknowledge(c.applied)
 	require.Empty(t, c.rows())
 
-	at.X++
-	c.world.SetPosition(c.focus, at)
+	c.moveFocus()
 	require.Equal(t, []int{1}, c.rows())
 	c.acknowledge(c.applied)
 	require.Equal(t, []int{0}, c.rows(), "says that it stands still")

@@ -21,7 +21,7 @@ func limitDescriptors(t *testing.T, more uint64) {
 	t.Helper()
 	var before syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
-	var files []*os.File // their numbers are the lowest that other files leave free
+	var files []*os.File // they have the lowest free numbers, between which others may be in use
 	for range more {
 		files = append(files, must.Get(os.Open(os.DevNull)))
 	}

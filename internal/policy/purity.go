@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -76,27 +77,27 @@ func eachUse(f file, found func(at token.Pos, target, name string)) {
 // checkSequential refuses racetest.SkipSequential, which counts the goroutines of the process, in packages that open
 // connections or start timers: the goroutines of one test may still start during the next.
 func (r *Rules) checkSequential(t *tree) (complaints []string) {
-	counting, outlived := map[string]token.Position{}, map[string]bool{} // by directory
+	counting, disturbed := map[string]token.Position{}, map[string]bool{} // by directory
 	for _, f := range t.all {
 		dir := path.Dir(f.path)
 		for _, spec := range f.ast.Imports {
 			switch unquote(spec) {
 			case r.Module + "/internal/loopback", r.Module + "/loadtest/rig", "github.com/quic-go/quic-go":
-				outlived[dir] = true
+				disturbed[dir] = true
 			}
 		}
 		eachUse(f, func(at token.Pos, target, name string) {
 			switch {
 			case target == "time" && name == "AfterFunc":
-				outlived[dir] = true
+				disturbed[dir] = true
 			case target == r.Module+"/internal/racetest" && name == "SkipSequential":
 				counting[dir] = f.fset.Position(at)
 			}
 		})
 	}
-	for dir, at := range counting {
-		if outlived[dir] {
-			complaints = append(complaints, fmt.Sprintf("%s: goroutines of another test may start meanwhile: use SkipUnchecked", at))
+	for _, dir := range slices.Sorted(maps.Keys(counting)) {
+		if disturbed[dir] {
+			complaints = append(complaints, fmt.Sprintf("%s: goroutines of another test may start meanwhile: use SkipUnchecked", counting[dir]))
 		}
 	}
 	return complaints
