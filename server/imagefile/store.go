@@ -384,13 +384,17 @@ func (s *Store) mustRotate(img *world.Image, spacing time.Duration) bool {
 	if s.loaded {
 		return img.Setup() != s.setup || s.rotates // G6, G15
 	}
-	newest, errNewest := s.disk.Stat(s.path)
-	older, errOlder := s.disk.Stat(s.generationPath(1))
-	if errNewest != nil || errOlder != nil {
+	newest, err := s.disk.Stat(s.path)
+	if err != nil {
 		return true
 	}
-	apart := newest.ModTime().Sub(older.ModTime())
-	return apart < 0 || apart >= spacing // negative: the clock was set back
+	for n := 1; n <= s.keep; n++ { // a save that died may have left a gap in the numbers
+		if older, err := s.disk.Stat(s.generationPath(n)); err == nil {
+			apart := newest.ModTime().Sub(older.ModTime())
+			return apart < 0 || apart >= spacing // negative: the clock was set back
+		}
+	}
+	return true
 }
 
 // CheckOwn returns an error that wraps ErrReplaced if this Store has not saved the newest
