@@ -26,7 +26,7 @@ func TestCordon(t *testing.T) {
 	code, body := h.ask(http.MethodGet, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code)
 	require.Equal(t, "cordoned", body)
-	code, _ = h.ask(http.MethodGet, "/healthz")
+	code, _ = h.operate(http.MethodGet, "/healthz")
 	require.Equal(t, http.StatusOK, code)
 	_, values := h.scrape()
 	require.EqualValues(t, 1, values["worldd_cordoned"])
@@ -42,7 +42,7 @@ func TestCordon(t *testing.T) {
 
 	code, _ = h.operate(http.MethodPost, "/uncordon")
 	require.Equal(t, http.StatusOK, code)
-	code, body = h.ask(http.MethodGet, "/readyz")
+	code, body = h.operate(http.MethodGet, "/readyz")
 	require.Equal(t, http.StatusOK, code, body)
 	h.stay(h.dial())
 }
