@@ -93,10 +93,10 @@ func ExampleCoPredicted() {
 	}
 	shown := float32(0)
 	for vsync := time.Tick(time.Second / 60); shown < 5; <-vsync {
-		if _, err := client.SetInput(c, shuntingInput, throttle{8}); err != nil {
+		if err := c.Update(); err != nil {
 			panic(err)
 		}
-		if err := c.Update(); err != nil {
+		if _, err := client.SetInput(c, shuntingInput, throttle{8}); err != nil {
 			panic(err)
 		}
 		near := wagonsOf(c) // a game takes the wagons in reach of the player

@@ -32,10 +32,10 @@ func ExamplePredict() {
 	}
 	shown := float32(0)
 	for vsync := time.Tick(time.Second / 60); shown < 1; <-vsync {
-		if _, err := c.SetInputValue(&throttle{8}); err != nil {
+		if err := c.Update(); err != nil {
 			panic(err)
 		}
-		if err := c.Update(); err != nil {
+		if _, err := c.SetInputValue(&throttle{8}); err != nil {
 			panic(err)
 		}
 		if cart, ok := own.At(c.Render()); ok { // draw all other carts by Component.At
