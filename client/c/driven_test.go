@@ -632,11 +632,21 @@ func TestPrediction(t *testing.T) {
 	corrected := d.predicted(0).corrected
 	d.call("do 2 0 %x", recordBytes(trackLib.arguments[2], map[string]any{"Speed": float32(12)}))
 	d.await(7, func(e drivenEvent) bool { return e.number == 2 })
-	play(60, stick{X: 1})
-	require.Greater(t, d.predicted(0).corrected, corrected, "the push")
-	settled := d.predicted(0).newest
-	play(30, stick{X: 1}) // the same input in each tick: a late one changes nothing
-	d.until("learns all", func() bool { return d.predicted(0).confirmed > settled+30 })
+	for d.predicted(0).corrected == corrected { // by the push
+		play(10, stick{X: 1})
+	}
+	corrections := func() int { return d.predicted(0).corrected + int(own.Stats().Corrected) }
+	for settled := -1; settled != corrections(); { // on a busy machine predictions are corrected now and then, and ticks may come again
+		settled = corrections()
+		clear(seen)
+		clear(seenBeside)
+		play(30, stick{X: 1}) // the same input in each tick: a late one changes nothing
+		newest, newestBeside := d.predicted(0).newest, own.Stats().Predicted
+		d.until("learns all", func() bool {
+			require.NoError(t, beside.Update())
+			return d.predicted(0).confirmed > newest && own.Stats().Confirmed > newestBeside
+		})
+	}
 	effects := map[int]int{}
 	for _, e := range d.events {
 		switch e.kind {
@@ -660,25 +670,15 @@ func TestPrediction(t *testing.T) {
 	for who, states := range map[world.Entity]map[uint32]runner{me: seen, peer: seenBeside} {
 		same := 0
 		for tick, r := range states {
-			if want, known := g.truth[who][tick]; known && int(tick) > settled {
+			if want, known := g.truth[who][tick]; known {
 				require.Equal(t, want, r, "%x at tick %d", who, tick)
 				same++
 			}
 		}
 		require.Greater(t, same, 10)
 	}
-	t.Logf("as the server: %d of %d states of the program, %d of %d beside it; %d corrections", len(seen)-differing(seen, g.truth[me]), len(seen), len(seenBeside)-differing(seenBeside, g.truth[peer]), len(seenBeside), d.predicted(0).corrected)
+	t.Logf("%d corrections", d.predicted(0).corrected)
 	d.call("destroy")
-}
-
-// differing counts the states that are not the server's of the same tick.
-func differing(seen, truth map[uint32]runner) (n int) {
-	for tick, r := range seen {
-		if want, known := truth[tick]; known && want != r {
-			n++
-		}
-	}
-	return n
 }
 
 // forecast is the answer to predicted.
