@@ -53,7 +53,7 @@ func (h *testServer) status(c *http.Client, scheme string, r request) int {
 func TestAdminRefusesForeignHosts(t *testing.T) {
 	h := newTestServerWith(t, func(c *server.Config) { c.AdminAccess.Hosts = []string{"Ops.example"} })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	c := h.dial()
+	stays := h.bystander()
 	kick := fmt.Sprintf("/sessions/%d/kick", h.rows("")[0].ID)
 	port := strings.TrimPrefix(h.server.AdminAddr().String(), "127.0.0.1")
 	sameOrigin := map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "http://evil.example"}
@@ -70,8 +70,7 @@ func TestAdminRefusesForeignHosts(t *testing.T) {
 		r := request{http.MethodGet, "/debug/pprof/profile?seconds=600", "", map[string]string{name: value}}
 		require.Equal(t, http.StatusForbidden, h.status(http.DefaultClient, "http", r), name)
 	}
-	at := c.Replica().Tick()
-	h.until(c, "it is still there", func() bool { return c.Replica().Tick() > at+20 })
+	stays()
 }
 
 // With a token configured, requests without it are refused, except probes.

@@ -63,11 +63,15 @@ func TestAuditTrail(t *testing.T) {
 	kick := fmt.Sprintf("/sessions/%d/kick?reason=rude", c.Welcome().Session)
 	code, _ := h.operate(http.MethodPost, kick)
 	require.Equal(t, http.StatusOK, code)
-	request := line("an operator's request")
-	require.Equal(t, []any{"audit", "POST", kick, int64(http.StatusOK)}, []any{request["logger"], request["method"], request["request"], request["status"]})
-	require.NotEmpty(t, request["address"])
 	require.Equal(t, joined["session"], line("left")["session"])
-	require.Equal(t, 1, logs.FilterMessage("an operator's request").Len(), "reads are not logged")
+	last := "" // of the operator's requests
+	for _, entry := range logs.FilterMessage("an operator's request").All() {
+		request := entry.ContextMap()
+		require.Equal(t, []any{"audit", "POST", kick}, []any{entry.LoggerName, request["method"], request["request"]}, "reads are not logged")
+		require.NotEmpty(t, request["address"])
+		last = fmt.Sprint(request["status"])
+	}
+	require.Equal(t, "200", last, "after 503 if the world was too slow to answer")
 }
 
 // The log names the run that a server without Config.Epoch begins.

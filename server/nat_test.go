@@ -23,6 +23,8 @@ type nat struct {
 	server *net.UDPAddr
 	client atomic.Pointer[net.UDPAddr]
 	most   atomic.Int64 // largest packet in bytes; larger ones are dropped
+	sent   atomic.Int64 // the largest until now to the server
+	got    atomic.Int64 // the same to the client
 }
 
 func newNAT(t *testing.T, server *net.UDPAddr) *nat {
@@ -40,6 +42,7 @@ func newNAT(t *testing.T, server *net.UDPAddr) *nat {
 			if size > int(n.most.Load()) {
 				continue
 			}
+			n.sent.Store(max(n.sent.Load(), int64(size)))
 			_, _ = n.outer.Load().WriteToUDP(buf[:size], n.server)
 		}
 	}()
@@ -67,6 +70,7 @@ func (n *nat) rebind() {
 			if size > int(n.most.Load()) {
 				continue
 			}
+			n.got.Store(max(n.got.Load(), int64(size)))
 			_, _ = n.inner.WriteToUDP(buf[:size], n.client.Load())
 		}
 	}()
@@ -131,8 +135,9 @@ func TestPathShrinks(t *testing.T) {
 			}
 		}
 		player := must.Get(client.Dial(h.ctx, config))
-		tick := player.Replica().Tick()
-		h.until(player, "a larger size is discovered", func() bool { return player.Replica().Tick() > tick+120 })
+		h.until(player, "both sides send more than 1,240 bytes: they have seen a size arrive before they try the next one", func() bool {
+			return min(n.sent.Load(), n.got.Load()) > 1380
+		})
 		n.most.Store(1240)
 		for range 5 {
 			must.Get(player.DoRaw("poke", 0, c.args))

@@ -212,16 +212,18 @@ func TestFloodOfRestores(t *testing.T) {
 
 // After a hand-over all clients return at once, behind one address too: none waits, up to the limit of sessions.
 func TestReturnsAfterAHandOver(t *testing.T) {
-	c := RoomsConfig{Kinds: map[string]RoomKind{"match": {New: func(RoomRequest) (*RoomGame, error) { return nil, nil }}}, MaxSessions: 300}
-	m := must.Get(newRooms(Config{Rooms: &c, Log: zap.NewNop(), Sockets: &Sockets{}}, admin.NewTimings(admin.KindLabel)))
-	ctx, end := context.WithTimeout(t.Context(), time.Minute)
-	defer end()
-	now := time.Now()
-	for range c.MaxSessions {
-		require.NoError(t, m.searches.awaitTurn(ctx, "203.0.113.1/32"))
-	}
-	require.Less(t, m.searches.limiter.TokensAt(now), 1.0)
-	require.NoError(t, m.endRooms())
+	synctest.Test(t, func(t *testing.T) { // a search becomes free every 50 ms
+		c := RoomsConfig{Kinds: map[string]RoomKind{"match": {New: func(RoomRequest) (*RoomGame, error) { return nil, nil }}}, MaxSessions: 300}
+		m := must.Get(newRooms(Config{Rooms: &c, Log: zap.NewNop(), Sockets: &Sockets{}}, admin.NewTimings(admin.KindLabel)))
+		ctx, end := context.WithTimeout(t.Context(), time.Minute)
+		defer end()
+		now := time.Now()
+		for range c.MaxSessions {
+			require.NoError(t, m.searches.awaitTurn(ctx, "203.0.113.1/32"))
+		}
+		require.Less(t, m.searches.limiter.TokensAt(now), 1.0)
+		require.NoError(t, m.endRooms())
+	})
 }
 
 // Clients of one address open as many stored rooms as they may create, and no bound on addresses holds for rooms that the

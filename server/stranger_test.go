@@ -78,8 +78,7 @@ func TestClientKeepsNoMore(t *testing.T) {
 	}
 	require.ErrorIs(t, err, client.ErrLimit)
 	require.ErrorContains(t, err, "MaxEntities is ")
-	h.stop()
-	h.ended <- <-h.ended // the log is complete
+	require.Eventually(t, func() bool { return logs.FilterMessage("ended").Len() == 1 }, patience, time.Millisecond)
 	ended := logs.FilterMessage("ended").FilterField(zap.Stringer("code", wire.TooMuch)).All()
 	require.Len(t, ended, 1)
 	require.Equal(t, "client", ended[0].ContextMap()["by"])
@@ -153,6 +152,7 @@ func TestLogNamesServerViolations(t *testing.T) {
 	_, stream := h.raw()
 	must.Get(stream.Write(slices.Concat(hello, wire.AppendMessage(nil, wire.Bye{Code: wire.BadMessage, Text: "a row of nobody"}))))
 	_, _ = io.ReadAll(stream)
+	require.Eventually(t, func() bool { return logs.FilterMessage("ended").Len() == 1 }, patience, time.Millisecond)
 
 	conn, stream := h.raw() // a client whose close overtakes its Bye
 	must.Get(stream.Write(hello))

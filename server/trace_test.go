@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -78,7 +79,9 @@ func TestTraceOfSavesAndTicks(t *testing.T) {
 		}))
 	})
 	c := must.Get(client.Dial(h.ctx, h.config()))
-	h.until(c, "a slow tick", func() bool { return len(seen.named("tick")) > 0 })
+	h.until(c, "the slow tick, which may not be the first", func() bool {
+		return slices.ContainsFunc(seen.named("tick"), func(s server.Span) bool { return s.Tick > 5 })
+	})
 	require.NoError(t, c.Close())
 	h.stop()
 	require.NoError(t, <-h.ended)
@@ -91,7 +94,7 @@ func TestTraceOfSavesAndTicks(t *testing.T) {
 		require.Greater(t, s.Took, time.Second/60)
 		ticks = append(ticks, s.Tick)
 		if s.Tick == slow {
-			require.Greater(t, s.Phases[1], s.Phases[0], "the step was slow")
+			require.Greater(t, s.Phases[1], time.Second/60, "the step was slow")
 		}
 	}
 	require.Contains(t, ticks, slow)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,7 @@ func TestWebSocketVisit(t *testing.T) {
 	require.False(t, raw.Stats().OverTCP)
 
 	relay.Break(to)
+	require.Eventually(t, func() bool { return len(endsOf(logs, "websocket")) == 1 }, patience, time.Millisecond, "before c replaces it")
 	h.resumeBeside(raw, c)
 	require.NoError(t, c.Close())
 	config.GiveUp = -1
