@@ -63,7 +63,12 @@ func TestDemoJSON(t *testing.T) {
 // from the first bot.
 func TestDemoForPeople(t *testing.T) {
 	programtest.SetChildren(t, "worldd")
-	status, out, err := worldd(t, "demo", "--bots=1", "--duration=4s", "--world=calm")
+	var status int
+	var out, err string
+	programtest.PlayLonger(t, "4s", "30s", func(duration string) (string, bool) {
+		status, out, err = worldd(t, "demo", "--bots=1", "--duration="+duration, "--world=calm")
+		return out, status == exitOK
+	})
 	require.Equal(t, exitOK, status, "%s%s", err, out)
 	require.Empty(t, err)
 	require.Contains(t, out, "tick p99", "the live table")

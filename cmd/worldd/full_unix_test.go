@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -42,9 +43,14 @@ func TestDemoWithoutRoomForItsPage(t *testing.T) {
 	dir := t.TempDir()
 	path, before := filepath.Join(dir, "page.html"), []byte("the page of before")
 	require.NoError(t, os.WriteFile(path, before, 0o600))
-	worldd := programtest.Command(t, "worldd", "demo", "--world=calm", "--bots=1", "--duration=1s", "--html="+path)
-	programtest.LimitByShell(worldd, "-f 1")
-	out, err := worldd.CombinedOutput()
+	var out []byte
+	var err error
+	programtest.PlayLonger(t, "1s", "30s", func(duration string) (string, bool) {
+		worldd := programtest.Command(t, "worldd", "demo", "--world=calm", "--bots=1", "--duration="+duration, "--html="+path)
+		programtest.LimitByShell(worldd, "-f 1")
+		out, err = worldd.CombinedOutput()
+		return string(out), !strings.Contains(string(out), "no bot can join")
+	})
 	require.ErrorAs(t, err, new(*exec.ExitError))
 	require.Contains(t, string(out), "cannot write the page")
 	require.Equal(t, before, must.Get(os.ReadFile(path)))

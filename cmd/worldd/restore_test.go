@@ -21,6 +21,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/loopback"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/internal/scenes"
@@ -123,13 +124,13 @@ func TestPinnedClientComesBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	args := []string{"--identity=" + filepath.Join(dir, "identity.pem"), "--image=" + filepath.Join(dir, "storm.image"), "--image-every=100ms"}
+	args := []string{"--listen=" + loopback.Reserve(t, 1)[0], "--identity=" + filepath.Join(dir, "identity.pem"), "--image=" + filepath.Join(dir, "storm.image"), "--image-every=100ms"}
 	s := startServing(t, args...)
 	g := must.Get(s.dial(ctx, 0))
 	g.until(t, ctx, func() bool { return len(g.met) > 100 })
 	old := maps.Clone(g.met)
 	s.end(syscall.SIGKILL)
-	again := startServing(t, append(args, "--listen="+s.addr)...)
+	again := startServing(t, args...)
 	require.Equal(t, s.fingerprint, again.fingerprint)
 	g.until(t, ctx, func() bool { return g.State() == client.Reconnecting }) // process everything sent before the end
 	clear(g.met)

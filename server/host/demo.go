@@ -106,7 +106,8 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	report.Confusions = append(report.Confusions, recorded...)
 	report.Machine = botrun.Machine()
 	unwritten := html.Finish(report, page.About{Addr: s.Addr().String(), Began: began})
-	return cmp.Or(c.writeResult(report, talk, p.out), unwritten)
+	failed := c.writeResult(report, talk, p.out)
+	return cmp.Or(unwritten, failed) // ErrFailed prints nothing
 }
 
 // hostDemo makes the world to play in, or the rooms.
