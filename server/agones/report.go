@@ -20,13 +20,14 @@ type Status struct {
 	Rooms, Players int
 }
 
-// Report reports the server until ctx ends. look returns its present status, and is called on one of two goroutines.
+// Report reports the server until ctx ends, and awaits the answer to a call under way: the sidecar might hear it after Shutdown. look returns
+// the server's present status, and is called on one of two goroutines.
 func (s *Sidecar) Report(ctx context.Context, look func() Status) {
 	var both sync.WaitGroup
 	both.Go(func() { s.reportHealth(ctx, look) })
 	both.Go(func() {
 		r := reporter{Sidecar: s, counts: map[string]int{}, absent: map[string]bool{}}
-		s.repeat(ctx, s.every, func() { r.report(ctx, look()) })
+		s.repeat(ctx, s.every, func() { r.report(context.WithoutCancel(ctx), look()) })
 	})
 	both.Wait()
 }
@@ -49,7 +50,7 @@ func (s *Sidecar) reportHealth(ctx context.Context, look func() Status) {
 	var trouble trouble
 	s.repeat(ctx, 2*s.every, func() {
 		if look().Alive {
-			trouble.note(s.log, s.post(ctx, "/health"))
+			trouble.note(s.log, s.post(context.WithoutCancel(ctx), "/health"))
 		}
 	})
 }
@@ -58,7 +59,7 @@ func (s *Sidecar) reportHealth(ctx context.Context, look func() Status) {
 type trouble struct{ failing bool }
 
 func (t *trouble) note(log *zap.Logger, err error) {
-	failing := err != nil && !errors.Is(err, context.Canceled)
+	failing := err != nil
 	if failing && !t.failing {
 		log.Warn("the sidecar of Agones does not answer as it should: the calls are repeated", zap.Error(err))
 	} else if !failing && t.failing {

@@ -110,8 +110,8 @@ func (l *Link) serveRequest(conn *quic.Conn, s *quic.Stream, node string) error 
 		s.CancelWrite(0)
 		return err
 	case err != nil && answer.begun:
-		s.CancelWrite(0)
 		l.config.Log.Warn("an answer to another node has failed", zap.String("node", node), zap.Uint8("kind", uint8(kind)), zap.Error(err))
+		s.CancelWrite(0)
 		return nil
 	case err != nil:
 		l.counters.refused.Add(1)
