@@ -24,7 +24,7 @@ func TestClusterCommands(t *testing.T) {
 	reserved := loopback.Reserve(t, 3)
 	admins, nobody := map[string]string{"a": reserved[0], "b": reserved[1]}, reserved[2]
 	for node, admin := range admins {
-		c.start(node, "own-"+node, "--admin="+admin, "--admin-token="+token)
+		c.startLeased(node, "own-"+node, 2*soon, "--admin="+admin, "--admin-token="+token)
 	}
 	c.introduce("a", "b")
 	c.until("both nodes know who has the lobby", func() bool { return c.known("a").home("lobby") != "" && c.known("b").home("lobby") != "" })
@@ -65,7 +65,7 @@ func TestClusterCommands(t *testing.T) {
 		{"adopt " + dir + " --was=x", exitError, "16 hexadecimal digits"},
 		{"move lobby " + other + " " + in + " " + ask, exitOK, "moved: room lobby to node " + other},
 	} {
-		status, out := runInn(t.Context(), inn(), append([]string{"cluster"}, strings.Fields(call.args)...)...)
+		status, out := c.run(append([]string{"cluster"}, strings.Fields(call.args)...)...)
 		require.Equal(t, call.status, status, "%s: %s", call.args, out)
 		require.Contains(t, out, call.want, call.args)
 	}

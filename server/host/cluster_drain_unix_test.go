@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	goflag "flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -137,7 +136,7 @@ func TestNodeIsDrained(t *testing.T) {
 		}
 	}
 	left := func() (lines int) {
-		for line := range strings.Lines(string(must.Get(os.ReadFile(path)))) {
+		for line := range strings.Lines(wholeLines(path)) {
 			if strings.HasPrefix(line, "leave") {
 				lines++
 			}

@@ -175,14 +175,36 @@ func (c *processes) startProgram(program, node, images string, lease time.Durati
 	if way := c.ways[node]; way != nil {
 		engine = way.address
 	}
-	args := []string{"--listen=" + c.addrs[node], "--admin=127.0.0.1:0", "--journal=always", "--cluster=" + engine, "--node=" + node, "--lease=" + lease.String()}
-	c.nodes[node] = i.start(append(args, more...)...)
-	c.nodes[node].until("serves", func() bool { return strings.Contains(c.nodes[node].output(), `"serving"`) })
+	c.startInstalled(i, node, lease, append([]string{"--admin=127.0.0.1:0", "--journal=always", "--cluster=" + engine}, more...)...)
+}
+
+// startInstalled starts a node, and again if it ends because the engine is too busy to answer.
+func (c *processes) startInstalled(i *installation, node string, lease time.Duration, more ...string) {
+	args := slices.Concat(more, []string{"--listen=" + c.addrs[node], "--node=" + node, "--lease=" + lease.String()})
+	c.nodes[node] = i.start(args...)
+	c.until("node "+node+" serves", func() bool {
+		select {
+		case <-c.nodes[node].ended:
+			require.Contains(c, c.nodes[node].output(), "no endpoint answers")
+			c.nodes[node] = i.start(args...)
+		default:
+		}
+		return strings.Contains(c.nodes[node].output(), `"serving"`)
+	})
+}
+
+// run runs a command line of the inn, and again if the engine is too busy to answer.
+func (c *processes) run(args ...string) (status int, out string) {
+	c.until("the engine answers", func() bool {
+		status, out = runInn(c.Context(), inn(), args...)
+		return !strings.Contains(out, "no endpoint answers: etcd "+c.engine)
+	})
+	return status, out
 }
 
 // directory returns the directory by the command cluster status.
 func (c *processes) directory() (d directoryInfo) {
-	status, out := runInn(c.Context(), inn(), "cluster", "status", "--json", "--cluster="+c.engine)
+	status, out := c.run("cluster", "status", "--json", "--cluster="+c.engine)
 	require.Equal(c, exitOK, status, out)
 	require.NoError(c, json.Unmarshal([]byte(out), &d))
 	return d
@@ -282,7 +304,7 @@ func (c *processes) play(own *client.Client, room string) wire.Welcome {
 // between MayRun and the step takes this step late: a limit that package cluster states.
 func (c *processes) checkSteps(stopped ...int) {
 	runs, late := map[string][]string{}, map[string]bool{}
-	for line := range strings.Lines(string(must.Get(os.ReadFile(os.Getenv(stepsFile))))) {
+	for line := range strings.Lines(wholeLines(os.Getenv(stepsFile))) {
 		var room, process string
 		var tick uint64
 		must.Get(fmt.Sscan(line, &room, &tick, &process))
@@ -369,7 +391,7 @@ func TestClusterOfProcesses(t *testing.T) {
 	c.until("the lobby is taken", func() bool { return c.home("lobby") != "" })
 	c.checkSteps(stopped.Pid)
 	was := c.directory().Directory
-	status, out := runInn(t.Context(), inn(), "cluster", "adopt", "--cluster="+c.engine, "--was="+was)
+	status, out := c.run("cluster", "adopt", "--cluster="+c.engine, "--was="+was)
 	require.Equal(t, exitOK, status, out)
 	require.NotEqual(t, was, c.directory().Directory)
 	require.Contains(t, out, c.directory().Directory)
@@ -399,7 +421,7 @@ func TestRollingRestart(t *testing.T) {
 		c.until("the node says what to do", func() bool {
 			return strings.Contains(c.nodes["c"].output(), "start one of the nodes that have it ("+home+")")
 		})
-		status, out := runInn(t.Context(), inn(), "cluster", "forget", "room/1", "--cluster="+c.engine)
+		status, out := c.run("cluster", "forget", "room/1", "--cluster="+c.engine)
 		require.Equal(t, exitOK, status, out)
 		own := c.visit("c", "room/1")
 		c.play(own, "room/1")
@@ -587,9 +609,15 @@ func tickOfImage(t *testing.T, path string) (tick uint64) {
 	return must.Get(strconv.ParseUint(parts[1], 10, 64))
 }
 
+// wholeLines returns what processes have appended to a file, without the part of a line that is being written. It is empty if there is no file.
+func wholeLines(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text[:bytes.LastIndexByte(text, '\n')+1])
+}
+
 // firstTickOf returns the tick of a room's first step in a process.
 func firstTickOf(t *testing.T, room string, process int) uint64 {
-	for line := range strings.Lines(string(must.Get(os.ReadFile(os.Getenv(stepsFile))))) {
+	for line := range strings.Lines(wholeLines(os.Getenv(stepsFile))) {
 		fields := strings.Fields(line)
 		if len(fields) == 3 && fields[0] == room && fields[2] == strconv.Itoa(process) {
 			return must.Get(strconv.ParseUint(fields[1], 10, 64))
@@ -636,7 +664,7 @@ func TestKilledNode(t *testing.T) {
 	var took []time.Duration
 	for range *clusterRestarts {
 		c.introduce(home, other)
-		status, out := runInn(t.Context(), inn(), "serve", "--listen=127.0.0.1:0", "--advertise=127.0.0.1:1", "--cluster="+c.engine, "--node="+home, "--image="+filepath.Join(c.dir, images))
+		status, out := c.run("serve", "--listen=127.0.0.1:0", "--advertise=127.0.0.1:1", "--cluster="+c.engine, "--node="+home, "--image="+filepath.Join(c.dir, images))
 		require.NotEqual(t, exitOK, status)
 		require.Contains(t, out, "another process runs this node from the same folder")
 
@@ -694,7 +722,7 @@ func TestKilledNodeKeepsSessions(t *testing.T) {
 
 // tickOfLastStep returns the newest tick of a room that any process has stepped.
 func tickOfLastStep(t *testing.T, room string) (tick uint64) {
-	for line := range strings.Lines(string(must.Get(os.ReadFile(os.Getenv(stepsFile))))) {
+	for line := range strings.Lines(wholeLines(os.Getenv(stepsFile))) {
 		fields := strings.Fields(line)
 		require.Len(t, fields, 3)
 		if fields[0] == room {
@@ -708,14 +736,14 @@ func tickOfLastStep(t *testing.T, room string) (tick uint64) {
 func TestClusterAdopt(t *testing.T) {
 	c := startEngine(t)
 	for _, was := range []string{"00000000000000a1", "00000000000000b2"} {
-		status, out := runInn(t.Context(), inn(), "cluster", "adopt", "--cluster="+c.engine, "--was="+was)
+		status, out := c.run("cluster", "adopt", "--cluster="+c.engine, "--was="+was)
 		require.Equal(t, exitOK, status, out)
 		require.Contains(t, out, c.directory().Directory)
 	}
-	status, out := runInn(t.Context(), inn(), "cluster", "adopt", "--cluster="+c.engine, "--was=x")
+	status, out := c.run("cluster", "adopt", "--cluster="+c.engine, "--was=x")
 	require.NotEqual(t, exitOK, status)
 	require.Contains(t, out, "16 hexadecimal digits")
-	status, out = runInn(t.Context(), inn(), "cluster", "adopt", "--cluster="+c.engine)
+	status, out = c.run("cluster", "adopt", "--cluster="+c.engine)
 	require.NotEqual(t, exitOK, status)
 	require.Contains(t, out, "--was ID is missing")
 }

@@ -17,7 +17,12 @@ func TestDemoOfNodes(t *testing.T) {
 		t.Skip("starts servers")
 	}
 	c := startEngine(t)
-	out, err := programtest.Command(t, "inn", "demo", "--nodes=2", "--cluster="+c.engine, "--room=room", "--bots=6", "--duration=30s").CombinedOutput()
+	var out []byte
+	var err error
+	programtest.PlayLonger(t, "30s", "2m", func(duration string) (string, bool) {
+		out, err = programtest.Command(t, "inn", "demo", "--nodes=2", "--cluster="+c.engine, "--room=room", "--bots=6", "--duration="+duration).CombinedOutput()
+		return string(out), err == nil
+	})
 	require.NoError(t, err, "%s", out)
 	require.Regexp(t, `node-\d was killed with [1-9]\d* rooms?; [1-9]\d* of them have moved, `, string(out))
 	require.Contains(t, string(out), " 0 confusions in")

@@ -204,21 +204,6 @@ func (c *processes) startBare(node string, l *line, lease time.Duration) {
 	c.startInstalled(&installation{t: c.T, program: "inn"}, node, lease, "--cluster="+l.engine)
 }
 
-// startInstalled starts a node, and again if it ends because the engine is too busy to answer.
-func (c *processes) startInstalled(i *installation, node string, lease time.Duration, more ...string) {
-	args := slices.Concat(more, []string{"--listen=" + c.addrs[node], "--node=" + node, "--lease=" + lease.String()})
-	c.nodes[node] = i.start(args...)
-	c.until("node "+node+" serves", func() bool {
-		select {
-		case <-c.nodes[node].ended:
-			require.Contains(c, c.nodes[node].output(), "no endpoint answers")
-			c.nodes[node] = i.start(args...)
-		default:
-		}
-		return strings.Contains(c.nodes[node].output(), `"serving"`)
-	})
-}
-
 // keepVisiting keeps a client in a room, through whichever node answers. A patient one reconnects by itself; any other is closed after a second
 // without a snapshot, and another is dialled.
 func (c *processes) keepVisiting(ctx context.Context, room string, addrs []string, patient bool) {
@@ -244,7 +229,7 @@ func (c *processes) keepVisiting(ctx context.Context, room string, addrs []strin
 func (c *processes) awaitSteps(rooms []string, after time.Duration) (took time.Duration) {
 	c.until("all rooms step", func() bool {
 		newest := map[string]time.Duration{}
-		for _, o := range readOwners(c.T, string(must.Get(os.ReadFile(os.Getenv(ownersFile))))) {
+		for _, o := range readOwners(c.T, wholeLines(os.Getenv(ownersFile))) {
 			if o.first > after || o.last > after {
 				newest[o.room] = max(newest[o.room], o.last)
 			}
@@ -329,7 +314,7 @@ func TestRoomsHaveOneOwner(t *testing.T) {
 	}
 	cancel()
 	visits.Wait()
-	gaps, late, err := checkOwners(readOwners(t, string(must.Get(os.ReadFile(os.Getenv(ownersFile))))), lease)
+	gaps, late, err := checkOwners(readOwners(t, wholeLines(os.Getenv(ownersFile))), lease)
 	require.NoError(t, err)
 	slices.Sort(gaps)
 	require.NotEmpty(t, gaps)

@@ -123,8 +123,7 @@ func (c *processes) awaitRuns(node string, on bool, after time.Duration, rooms .
 	process := fmt.Sprint(c.nodes[node].process.Process.Pid, "-")
 	c.until(fmt.Sprintf("%v step on node %s: %v", rooms, node, on), func() bool {
 		stepped := map[string]bool{}
-		text, _ := os.ReadFile(os.Getenv(ownersFile)) // there is none before the first step
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(wholeLines(os.Getenv(ownersFile))) {
 			var room, run string
 			var tick, at int64
 			must.Get(fmt.Sscan(line, &room, &run, &tick, &at))
@@ -216,7 +215,7 @@ func TestPartitions(t *testing.T) {
 	cancel()
 	playing.Wait()
 	require.Empty(t, confusions)
-	gaps, late, err := checkOwners(readOwners(t, string(must.Get(os.ReadFile(os.Getenv(ownersFile))))), lease)
+	gaps, late, err := checkOwners(readOwners(t, wholeLines(os.Getenv(ownersFile))), lease)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(gaps), 3, "each cut has moved a room")
 	t.Logf("%d runs began after others, after %v; %d late steps", len(gaps), gaps, late)

@@ -153,7 +153,7 @@ func TestCompactRegularly(t *testing.T) {
 	stores := make([]*etcd.Store, 3)
 	for i := range stores {
 		var err error
-		stores[i], err = etcd.Open(t.Context(), etcd.Config{Endpoints: m.urls, CompactEvery: 10 * time.Millisecond})
+		stores[i], err = etcd.Open(t.Context(), etcd.Config{Endpoints: m.urls, CompactEvery: 10 * time.Millisecond, Timeout: time.Minute})
 		require.NoError(t, err)
 		defer stores[i].Close()
 	}
@@ -175,7 +175,7 @@ func TestCompactRegularly(t *testing.T) {
 // An engine that lost its data says so, also if nothing else has changed.
 func TestWatchOfWipedEngine(t *testing.T) {
 	m := startMembers(t, 1)
-	s := m.open("game", 0, 0)
+	s := m.open("game", 0, time.Minute)
 	var at uint64
 	for range 5 {
 		var err error
