@@ -59,14 +59,14 @@ func TestServeInAFleet(t *testing.T) {
 
 	s = i.start()
 	s.until("is ready", func() bool {
-		return calls.of("/ready") == 1 && calls.of("/health") > 0 && calls.of("/v1beta1/counters/rooms") > 0
+		return calls.of("/ready") > 0 && calls.of("/health") > 0 && calls.of("/v1beta1/counters/rooms") > 0
 	})
 	require.Zero(t, calls.of("/allocate"), "its pinned room has no sessions")
 	protocol := schema.NewWithBody()
 	schema.DefineEvent[bell](protocol, "bell")
 	addr := regexp.MustCompile(`"serving","addr":"(\S+?)"`).FindStringSubmatch(s.output())[1]
 	c := must.Get(client.Dial(t.Context(), client.Config{Addr: addr, InsecureDev: true, Room: "room/1", Schema: protocol, Token: []byte("kept")}))
-	s.until("is needed", func() bool { return calls.of("/allocate") == 1 && calls.of("/v1beta1/counters/players") > 1 })
+	s.until("is needed", func() bool { return calls.of("/allocate") > 0 && calls.of("/v1beta1/counters/players") > 1 })
 	require.Zero(t, calls.of("/shutdown"))
 	require.NoError(t, c.Close())
 	require.Equal(t, exitOK, s.end(syscall.SIGTERM))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -48,7 +49,7 @@ func TestLogReaderStops(t *testing.T) {
 		}
 		done <- in.Err()
 	}()
-	require.NoError(t, log.Sync(), "the reader continues")
+	require.Eventually(t, func() bool { return log.Sync() == nil }, soon, time.Millisecond, "the reader continues")
 	log.Info("last")
 	require.NoError(t, log.Sync())
 	require.NoError(t, w.Close())

@@ -120,7 +120,7 @@ func TestChat(t *testing.T) {
 	stop()
 	<-done
 	require.NotContains(t, heard, "ann: darn")
-	for range cap(c.pending) {
+	for len(c.pending) < cap(c.pending) { // the moderator may have left some
 		c.pending <- line{}
 	}
 	bob := dial(t, ctx, s, client.Config{Name: "bob", Schema: talk})
