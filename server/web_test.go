@@ -267,19 +267,21 @@ func TestWebSecondSession(t *testing.T) {
 	require.EqualValues(t, 1, h.server.Report().Traffic.WebSessions)
 }
 
-// goodbye returns the code of the Goodbye or Refused on a stream.
-func (h *testServer) goodbye(stream io.Reader) wire.Code {
-	var frames wire.FrameReader
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := stream.Read(buf)
-		frames.Feed(buf[:n])
+// goodbye reads a stream from now on: the end of the connection discards what is unread. await returns the code of the Goodbye or
+// Refused on it.
+func (h *testServer) goodbye(stream io.Reader) (await func() wire.Code) {
+	all := make(chan []byte, 1)
+	go func() {
+		text, _ := io.ReadAll(stream)
+		all <- text
+	}()
+	return func() wire.Code {
+		var frames wire.FrameReader
+		frames.Feed(<-all)
 		for {
-			kind, body, ok, bad := frames.Next()
-			require.NoError(h.t, bad)
-			if !ok {
-				break
-			}
+			kind, body, ok, err := frames.Next()
+			require.NoError(h.t, err)
+			require.True(h.t, ok, "no goodbye")
 			switch kind {
 			case wire.TypeGoodbye:
 				m := must.Get(wire.Parse[wire.Goodbye](body))
@@ -288,7 +290,6 @@ func (h *testServer) goodbye(stream io.Reader) wire.Code {
 				return must.Get(wire.Parse[wire.Refused](body)).Code
 			}
 		}
-		require.NoError(h.t, err, "no goodbye")
 	}
 }
 
@@ -299,10 +300,10 @@ func TestWebSurplusStreams(t *testing.T) {
 	stays := h.bystander()
 	_, session, _, err := h.webSession(nil)
 	require.NoError(t, err)
-	stream := h.join(session)
+	goodbye := h.goodbye(h.join(session))
 	surplus := must.Get(session.OpenUniStream())
 	must.Get(surplus.Write([]byte("surplus")))
-	require.Equal(t, wire.BadMessage, h.goodbye(stream))
+	require.Equal(t, wire.BadMessage, goodbye())
 
 	for _, open := range []func(*quic.Conn) (io.Writer, error){
 		func(c *quic.Conn) (io.Writer, error) { return c.OpenUniStream() },
@@ -311,9 +312,10 @@ func TestWebSurplusStreams(t *testing.T) {
 		conn, stream := h.raw()
 		h.hello(stream)
 		must.Get(conn.ReceiveDatagram(h.ctx))
+		goodbye := h.goodbye(stream)
 		surplus := must.Get(open(conn))
 		must.Get(surplus.Write([]byte("surplus")))
-		require.Equal(t, wire.BadMessage, h.goodbye(stream))
+		require.Equal(t, wire.BadMessage, goodbye())
 		h.wantClosed(conn, wire.BadMessage)
 	}
 	stays()
@@ -327,10 +329,10 @@ func TestWebMalformedDatagrams(t *testing.T) {
 
 	conn, session, _, err := h.webSession(nil)
 	require.NoError(t, err)
-	stream := h.join(session)
+	goodbye := h.goodbye(h.join(session))
 	require.NoError(t, conn.SendDatagram(append(quicvarint.Append(nil, 1000), "for nobody"...)))
 	require.NoError(t, session.SendDatagram([]byte("garbage")))
-	require.Equal(t, wire.BadMessage, h.goodbye(stream))
+	require.Equal(t, wire.BadMessage, goodbye())
 
 	for _, broken := range [][]byte{{}, {0xc0}, quicvarint.Append(nil, 1<<61)} {
 		conn, session, _, err := h.webSession(nil)
@@ -411,13 +413,14 @@ func TestWebFlood(t *testing.T) {
 	stream := s.stream(h, uint64(s.request.StreamID()))
 	h.hello(stream)
 	must.Get(s.request.ReceiveDatagram(h.ctx))
+	goodbye := h.goodbye(stream)
 	go func() {
 		unknown := capsule(0x1234567, strings.Repeat("x", 16<<10))
 		for err := error(nil); err == nil; {
 			_, err = s.request.Write(unknown)
 		}
 	}()
-	require.Equal(t, wire.TooFast, h.goodbye(stream))
+	require.Equal(t, wire.TooFast, goodbye())
 	h.wantClosed(s.conn, wire.TooFast)
 	stays()
 }
