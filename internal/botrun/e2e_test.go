@@ -95,11 +95,11 @@ func TestInterrupted(t *testing.T) {
 // stay valid (B6).
 func TestLinkIsReplaced(t *testing.T) {
 	lost := 0
-	report := play(t, botrun.Config{
-		Bots: 3, Scenario: bot.Roam, Link: botrun.Link{CutAt: 4 * time.Second, CutFor: 6 * time.Second},
+	report := play(t, botrun.Config{ // a bot notices after 4 s of silence, and longer if it is short of time
+		Bots: 3, Scenario: bot.Roam, Link: botrun.Link{CutAt: 4 * time.Second, CutFor: 9 * time.Second},
 	}, func(_ *hosted, p *botrun.Progress) bool {
 		lost = max(lost, p.Lost)
-		return p.ElapsedS > 10 && lost > 0 && p.Lost == 0
+		return p.ElapsedS > 13 && lost > 0 && p.Lost == 0
 	})
 	o := report.Outages
 	require.EqualValues(t, 3, o.Lost)

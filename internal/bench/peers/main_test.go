@@ -32,6 +32,9 @@ func TestPeers(t *testing.T) {
 	for _, p := range peers {
 		t.Run(p.name, func(t *testing.T) {
 			m := must.Get((&bench{}).measure(t.Context(), p, load{clients: 3, seconds: 1}))
+			if m.client.Slowest == 0 || m.server.Allocs == 0 { // the machine is short of time
+				m = must.Get((&bench{}).measure(t.Context(), p, load{clients: 3, seconds: 5}))
+			}
 			require.Positive(t, m.client.Updates)
 			for _, c := range slices.Concat(costs, causes) {
 				if !p.bare || c.name != "rows" && c.name != "known" {
