@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ type file struct {
 	content  string
 	mode     fs.FileMode
 	modified time.Time
+	inode    uint64
 }
 
 // disk has the files and folders of a folder, by relative path. Folders have no content.
@@ -47,7 +49,7 @@ func readDisk(t *testing.T, dir string) disk {
 		}
 		f := file{mode: info.Mode()}
 		if !entry.IsDir() {
-			f.modified = info.ModTime()
+			f.modified, f.inode = info.ModTime(), info.Sys().(*syscall.Stat_t).Ino
 			var content []byte
 			content, err = os.ReadFile(path)
 			f.content = string(content)

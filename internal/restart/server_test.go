@@ -492,11 +492,10 @@ type visitor struct {
 	met map[bulk.Handle]bool
 }
 
-// dial joins a world.
+// dial joins a world. It dials again while the server is too busy to answer.
 func (i *installation) dial(ctx context.Context, addr string, w savedWorld, epoch uint64, token string) (*visitor, error) {
 	v := &visitor{i: i, met: map[bulk.Handle]bool{}}
-	var err error
-	v.Client, err = client.Dial(ctx, client.Config{
+	config := client.Config{
 		Addr: addr, InsecureDev: true, Room: w.room, Schema: i.schema, Name: "guest", Epoch: epoch, Token: []byte(token),
 		Observer: client.Observer{Enter: func(e *client.Entity) {
 			v.met[e.Handle()] = true
@@ -504,8 +503,14 @@ func (i *installation) dial(ctx context.Context, addr string, w savedWorld, epoc
 				i.identity(i.T, e)
 			}
 		}},
-	})
-	return v, err
+	}
+	for {
+		var err error
+		v.Client, err = client.Dial(ctx, config)
+		if err == nil || errors.As(err, new(*wire.Error)) || ctx.Err() != nil {
+			return v, err
+		}
+	}
 }
 
 // update updates the client until done.
