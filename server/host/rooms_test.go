@@ -224,7 +224,7 @@ func serveInn(t *testing.T, args ...string) (status int, out string) {
 	d.Attach = func(serving context.Context, s *server.Server) error {
 		go func() {
 			defer stop()
-			assert.NoError(t, s.CreateRoom(serving, "room/1"))
+			assert.NoError(t, errors.Join(s.CreateRoom(serving, "lobby"), s.CreateRoom(serving, "room/1")))
 		}()
 		return nil
 	}
