@@ -84,7 +84,7 @@ func TestLateAcknowledgementsEndNoOmission(t *testing.T) {
 	require.InDelta(t, 160, c.rep.Stats().Omitted-before, 2)
 }
 
-// While a datagram with rows may be lost, others follow: the acknowledgements of these show whether it is lost.
+// The server sends further datagrams until the client has acknowledged the one with rows, or three later ones: then it is lost.
 func TestUnacknowledgedRowsEndOmission(t *testing.T) {
 	c := newIdleViewer(t)
 	c.moveFocus()

@@ -23,7 +23,7 @@ type nat struct {
 	server *net.UDPAddr
 	client atomic.Pointer[net.UDPAddr]
 	most   atomic.Int64 // largest packet in bytes; larger ones are dropped
-	sent   atomic.Int64 // the largest until now to the server
+	sent   atomic.Int64 // largest packet to the server until now, in bytes
 	got    atomic.Int64 // the same to the client
 }
 
@@ -135,7 +135,7 @@ func TestPathShrinks(t *testing.T) {
 			}
 		}
 		player := must.Get(client.Dial(h.ctx, config))
-		h.until(player, "both sides send more than 1,240 bytes: they have seen a size arrive before they try the next one", func() bool {
+		h.until(player, "both sides send more than 1,240 bytes: each tries a size after the one before was acknowledged", func() bool {
 			return min(n.sent.Load(), n.got.Load()) > 1380
 		})
 		n.most.Store(1240)

@@ -411,7 +411,7 @@ func (i *installation) requireGenerations(s step, before, after disk, w savedWor
 	if next, _ := readImage(i.T, now[0]); what == skips {
 		tick = tickOf(i.T, was[1])
 		require.Equal(i, states(i.T, was[:1]), states(i.T, []string{after[w.image+".skipped"].content}), "%s: the newest one is set aside", w.image)
-	} else if old != next && before[w.image] != before[generation(w.image, 1)] { // one file, if a process was killed before the next image had its name
+	} else if old != next && before[w.image] != before[generation(w.image, 1)] { // they are one file if a process was killed between linking and renaming
 		kept = was // the last image of the version before stays
 	}
 	require.Equal(i, states(i.T, kept[:min(len(kept), imagefile.DefaultKeep-1)]), states(i.T, now[1:]), "%s: older generations; before: %v", w.image, states(i.T, was))

@@ -20,8 +20,8 @@ type Status struct {
 	Rooms, Players int
 }
 
-// Report reports the server until ctx ends, and awaits the answer to a call under way: the sidecar might hear it after Shutdown. look returns
-// the server's present status, and is called on one of two goroutines.
+// Report reports the server until ctx ends. It returns once the sidecar has answered the calls under way, or after their timeouts, so that none
+// arrives after Shutdown. look returns the server's present status, and is called on one of two goroutines.
 func (s *Sidecar) Report(ctx context.Context, look func() Status) {
 	var both sync.WaitGroup
 	both.Go(func() { s.reportHealth(ctx, look) })

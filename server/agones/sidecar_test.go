@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,6 +149,27 @@ func TestReport(t *testing.T) {
 	require.NoError(t, s.Shutdown(t.Context()))
 	f.until(append(want, "POST /shutdown")...)
 	require.Zero(t, f.logs.Len())
+}
+
+// Report ends after the calls under way, so that the sidecar receives none after Shutdown.
+func TestReportAwaitsCalls(t *testing.T) {
+	f, s := startSidecar(t)
+	asked, release := make(chan struct{}, 1), make(chan struct{})
+	var answered atomic.Bool
+	f.set(func(_ http.ResponseWriter, call string) bool {
+		if call == "POST /health" {
+			asked <- struct{}{}
+			<-release
+			answered.Store(true)
+		}
+		return false
+	})
+	set, end := f.play(s)
+	set(Status{Alive: true})
+	<-asked
+	time.AfterFunc(50*time.Millisecond, func() { close(release) }) // after end has cancelled
+	end()
+	require.True(t, answered.Load())
 }
 
 // A server that is needed before it was ready is both, in this order.

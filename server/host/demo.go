@@ -107,7 +107,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	report.Machine = botrun.Machine()
 	unwritten := html.Finish(report, page.About{Addr: s.Addr().String(), Began: began})
 	failed := c.writeResult(report, talk, p.out)
-	return cmp.Or(unwritten, failed) // ErrFailed prints nothing
+	return cmp.Or(unwritten, failed) // failed has been printed, unwritten has not
 }
 
 // hostDemo makes the world to play in, or the rooms.
